@@ -22,7 +22,7 @@ export class FailedRecordError extends Error {
   }
 }
 
-/** Returns an error that names the record. If the error already names a record, or if the store itself failed, returns it unchanged. */
+/** Returns an error that names the record. If `error` already names a record, or if the store itself failed, returns `error` unchanged. */
 export function blame(record: FailedRecord, error: unknown): unknown {
   if (error instanceof FailedRecordError || error instanceof StoreFull || isStoreFault(error)) return error;
   return new FailedRecordError(record, error);

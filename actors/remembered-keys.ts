@@ -48,8 +48,8 @@ export class RememberedKeys {
   }
 
   /**
-   * Removes the expired keys among the next `sweptPerTurn` records. Must be called at the end of each turn. The table is sorted by
-   * hash, so expired keys must be searched for. True: keys were removed, and another turn must continue the sweep.
+   * If a sweep is due, removes the expired keys among the next `sweptPerTurn` records. Must be called at the end of each turn. The table is
+   * sorted by hash, so expired keys must be searched for. True: keys were removed, and another turn must continue the sweep.
    */
   sweep(turn: Turn): boolean {
     if (!this.#isSweepDue) return false;

@@ -14,7 +14,7 @@ export const exitStatus = {
   notFound: 4,
   timedOut: 5,
   cancelled: 6,
-  /** The service cannot be reached, gave a broken answer, or answered 502, 503 or 504. */
+  /** The service cannot be reached, gave a broken answer, answered 502, 503 or 504, or accepted only the first jobs of a batch. */
   unavailable: 69,
   defect: 70,
   io: 74,

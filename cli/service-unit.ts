@@ -77,7 +77,7 @@ WantedBy=multi-user.target
 `;
 }
 
-/** Quotes a word for systemd, in which `%` begins a specifier and `$` a variable. */
+/** Quotes a word of a unit file. Escapes `%`, which begins a specifier, and `$`, which begins a variable in a command line. */
 function quoted(path: string): string {
   const escaped = path.replaceAll('%', '%%').replaceAll('$', '$$$$');
   return /^[\w@%+=:,./$-]+$/.test(escaped) ? escaped : `"${escaped.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;

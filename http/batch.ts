@@ -64,7 +64,10 @@ export function inSlices<T>(work: Sliced<T>): Promise<T> {
   return slices.share().run(work);
 }
 
-/** Reads all payloads. Resolves with a problem if the batch is invalid. `bytes` must stay valid until the promise has settled. */
+/**
+ * Reads all payloads. Resolves with a problem if the batch is invalid. If `isGone` stopped the reading, later payloads are missing. `bytes` must
+ * stay valid until the promise has settled.
+ */
 export async function readBatch(
   contentType: string | undefined,
   bytes: Buffer,

@@ -18,7 +18,7 @@ export type RequestHead = {
   readonly headers: readonly string[];
   /** The length of the body in bytes; 0 without a body, null if the body is chunked. */
   readonly contentLength: number | null;
-  /** `doubtful`: another parser could find a different end of the request. */
+  /** `doubtful`: another parser could find a different end of the request, or a different Host. */
   readonly framing: 'sound' | 'doubtful';
   readonly authorization: string | undefined;
 };

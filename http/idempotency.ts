@@ -1,5 +1,5 @@
-// Idempotency keys (docs/contract.md#idempotency): the `Idempotency-Key` of a call, which holds for one API token, and the id of a webhook
-// delivery.
+// Idempotency keys (docs/contract.md#idempotency): the `Idempotency-Key` of a call, scoped to the caller's API token, and the id of a webhook
+// delivery, scoped to its endpoint.
 
 import { createHash } from 'node:crypto';
 import type { IdempotencyKey } from '../actors/job/protocol.ts';

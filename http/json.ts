@@ -1,9 +1,9 @@
 // A strict reader of JSON bodies. It refuses documents that JSON.parse accepts, but that other parsers read differently.
 //
 // JSON.parse accepts deep nesting, `__proto__` as a key, and half surrogate pairs; it keeps the last of two equal keys, and rounds integers
-// beyond ±(2^53 − 1). Besides JSON.parse, a valid body costs one pass over its text and one over its value. Only a valid body with a number
-// beyond ±(2^53 − 1) is parsed a second time. `firstFault` parses a refused body again to find the fault, unless the fault is in the encoding or
-// the depth.
+// beyond ±(2^53 − 1). Besides JSON.parse, a valid body costs one pass over its text and one over its value. If the value has a number beyond
+// ±(2^53 − 1), `parseExactly` parses the body again. `firstFault` parses a refused body again to find the fault, unless the fault is in the
+// encoding or the depth.
 import { isUtf8 } from 'node:buffer';
 import { isBigInteger, parseExactly } from '../runtime/exact-json.ts';
 import type { Json } from '../runtime/packing.ts';
@@ -14,7 +14,7 @@ export const jsonDepthMax = 64;
 
 export type JsonReading =
   | { readonly kind: 'value'; readonly value: Json }
-  /** `pointer` leads to a value that is valid JSON, but is refused. */
+  /** `pointer` leads to a number that is valid JSON but out of range; absent for any other fault. */
   | { readonly kind: 'refused'; readonly message: string; readonly pointer?: string };
 
 /** How to treat integers beyond ±(2^53 − 1): refuse the document, or read them as strings. */
@@ -42,7 +42,7 @@ export function readJson(bytes: Uint8Array, bigIntegers: BigIntegers = 'refuse')
   return refusal(text, firstFault(text, bigIntegers));
 }
 
-/** Returns the value of a body, or a problem: 415 or 400. If a single value is refused, `errors` has its pointer. */
+/** Returns the value of a body, or a problem: 415 or 400. If the fault is a number out of range, `errors` has its pointer. */
 export function readJsonBody(
   contentType: string | undefined,
   bytes: Uint8Array,
@@ -234,6 +234,6 @@ function firstFault(text: string, bigIntegers: BigIntegers): JsonFault {
 const space = /[ \t\r\n]*/y;
 const word = /true|false|null/y;
 const number = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
-/** Matches all characters but quotes, backslashes and the control characters below U+0020. */
+/** Matches characters up to a double quote, a backslash or a control character below U+0020. */
 const plain = /[ !#-[\]-\uffff]*/y;
 const escaped = /\\(?:["\\/bfnrt]|u[\da-fA-F]{4})/y;

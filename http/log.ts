@@ -3,16 +3,16 @@ import { formatId, type JobId } from '../runtime/ids.ts';
 import type { Caller } from './auth.ts';
 import type { Route } from './route.ts';
 
-/** One request. Its status is null if the caller disconnected before the answer was complete. */
+/** One request. Its status is null if the connection closed before the answer was complete. */
 export type RequestLine = {
   readonly method: string;
-  /** The route's path with parameters in braces, never the path as it was sent; null if no route matched. */
+  /** The route's path with parameters in braces, never the path as it was sent; null if no route has this path. */
   readonly route: string | null;
   readonly status: number | null;
   readonly durationUs: number;
   readonly token: string | null;
   readonly requestId: string;
-  /** The job that the call has submitted; otherwise the job in the path, if the status is below 400. Absent: the call has neither. */
+  /** The job that the call has submitted; otherwise the job in the path, if the status is below 400. Absent: neither applies. */
   readonly job_id?: string;
 };
 

@@ -1,5 +1,5 @@
 // The options of a call (docs/engine.md#delayed-jobs). In a body they are members next to `payload` or, in a batch, next to `payloads`. For NDJSON
-// they are query parameters. Each option is declared once, for body and query.
+// they are query parameters. Each option with a time is declared once, for body and query; tags.ts declares the tags.
 import type { CallOptions } from '../actors/job/records/options.ts';
 import { tagsOf } from '../actors/job/records/tags.ts';
 import { formatDuration, parseDuration } from '../config/quantity.ts';

@@ -10,7 +10,7 @@ export function preferredSeconds(preferences: string): number | null {
   return found === null ? null : Number(found);
 }
 
-/** Whether the first preference `return` is `minimal`. */
+/** Whether the first valid preference `return` is `minimal`. */
 export function prefersMinimal(preferences: string): boolean {
   const value = firstValue(preferences, /^[ \t]*return[ \t]*=[ \t]*(?:([a-z]{1,20})|"([a-z]{1,20})")[ \t]*(?:;|$)/i);
   return value?.toLowerCase() === 'minimal';

@@ -16,7 +16,7 @@ export { type Answer, type Headers, json } from './answer.ts';
 export type Method = 'GET' | 'POST';
 
 /**
- * The callers of a route. `open`: every caller; credentials are ignored. `token`: any valid API token, whatever its scopes. `scopes`: an API token
+ * Who may call a route. `open`: every caller; credentials are ignored. `token`: any valid API token, whatever its scopes. `scopes`: an API token
  * with one of these scopes. `signed`: the handler checks the signature once the body has arrived. `vault`: the vault's admin token, which
  * gives access to no other route.
  */

@@ -46,7 +46,7 @@ export function windowStart({ since, from, to }: Query, nowUs: number): number |
   return invalidQuery(`the query parameter "${from === undefined ? 'since' : 'from'}" must be before "to"`);
 }
 
-/** The steps that `step` names; without `step`, all steps of the configuration. */
+/** The steps that `step` names; without `step`, all steps of the plugin (`stepNames`). */
 export function wantedSteps({ step }: Query, config: Config, plugin: PluginInstance): readonly string[] | HttpProblem {
   const all = stepNames(config, plugin);
   if (step === undefined) return all;

@@ -33,7 +33,7 @@ export type CompiledSchema =
 /** Compiles a schema without checking that the schema itself is valid. */
 export type SchemaCompiler = (schema: JsonObject) => CompiledSchema;
 
-/** Makes a compiler. The compiler keeps every compiled schema in memory, so each configuration gets a compiler of its own. */
+/** Makes a compiler. The compiler keeps every compiled schema in memory, so each reading of the configuration makes a new one. */
 export function makeSchemaCompiler(): SchemaCompiler {
   const first = new Map<boolean, Ajv>();
   const all = new Map<boolean, Ajv>();
@@ -41,7 +41,7 @@ export function makeSchemaCompiler(): SchemaCompiler {
     if ('$async' in schema) return { ok: false, message: '$async is not supported' };
     try {
       const check = validating(engineOf(first, schema, false), schema);
-      // If the schema refers to itself without descending into the value, the stack overflows here, as it would for every value.
+      // If the schema always applies itself to the same value again, the stack overflows here, as it would for every value.
       check({});
       let thorough: SchemaCheck | null = null;
       const checkAll: SchemaCheck = value => {

@@ -32,7 +32,8 @@ export type LoopOptions = {
    */
   readonly onFailure: (error: unknown, delivered: readonly QueuedMessage[]) => void;
   /**
-   * Called with the first error if effects threw after the commit. All other effects have run. By default, `onFailure` is called.
+   * Called with the first error if effects threw after the commit. All other effects have run. By default, `onFailure` is called without
+   * messages.
    */
   readonly onEffectFailure?: (error: unknown) => void;
 };

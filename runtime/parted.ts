@@ -1,5 +1,5 @@
-// A value in parts represents packed bytes, most of which are already in the store. It has references to those bytes, which a reader
-// must follow, and some literal bytes.
+// A value in parts represents packed bytes, most of which are already in the store. It consists of references to stored bytes, and of
+// literal bytes.
 //
 //   0xc1 (no packed value begins with it) | length of the represented bytes (4) | packed list of sections
 import { bufferOf } from './bytes.ts';

@@ -6,7 +6,7 @@ export const patternProgramMax = 5000;
 
 /**
  * The maximum number of steps that all patterns of one condition may take together, because matching blocks the ledger thread.
- * The steps of a match are at most the characters of the text times the instructions of the pattern. 10⁶ steps take up to 50 ms.
+ * The steps of a match are at most the characters of the text times the instructions of the pattern. This many steps take up to 25 ms.
  */
 export const matchStepsMax = 5e5;
 /** The maximum number of steps that all patterns of a schema may take together to check one value. */

@@ -26,7 +26,7 @@ export type ReloadReply =
       readonly atUs: number;
       /** The names of settings that have changed, but keep their old values until a restart. */
       readonly kept: readonly string[];
-      /** The jobs that are held after the reload. */
+      /** The jobs that are held after the reload, other than by a pause; empty if the ledger did not answer. */
       readonly held: readonly QueuedJobs[];
     }
   /** Nothing was reloaded, because of `refuseHeld`: the new configuration would hold these jobs. Null: the ledger did not answer. */
@@ -34,7 +34,7 @@ export type ReloadReply =
   /** Nothing was reloaded: the new configuration has these problems. The old configuration stays in force. */
   | { readonly kind: 'refused'; readonly problems: readonly string[] };
 
-/** The findings of a dry run. `held`: the queued jobs that a reload would hold and that are not held now; null if the ledger did not answer. */
+/** The findings of a dry run. `held`: the jobs that a reload would hold (`heldUnder`); null if the ledger did not answer. */
 export type ReloadDryRun = {
   readonly errors: readonly string[];
   readonly warnings: readonly string[];
@@ -81,7 +81,7 @@ export class Reload {
     return { errors: [], warnings, held: await this.#wouldHold(loaded.config) };
   }
 
-  /** The jobs that a reload of this configuration would hold and that are not held now; null if the ledger did not answer. */
+  /** The jobs that a reload of this configuration would hold (`heldUnder`); null if the ledger did not answer. */
   #wouldHold(next: Config): Promise<readonly QueuedJobs[] | null> {
     return heldUnder(this.#options.link(), compareForReload(this.#config, next).config);
   }
@@ -119,7 +119,7 @@ export class Reload {
     return { ...swapped, held };
   }
 
-  /** Asks which jobs are held now, logs them, and returns them. */
+  /** Asks which jobs are held now, other than by a pause, logs them, and returns them; none if the ledger does not answer. */
   async logHeld(): Promise<readonly HeldJobs[]> {
     const held = (await heldNow(this.#options.link())) ?? [];
     if (held.length > 0) this.#log.warn({ held }, `jobs are held: ${heldText(held)}`);

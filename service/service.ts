@@ -234,7 +234,7 @@ export class Service {
     return { died, stop: () => link.ask<void>('indexer', { kind: 'stop' }) };
   };
 
-  /** Lets running jobs finish, for at most `graceMs`, and then stops the ledger. Repeated calls return the same promise. */
+  /** Lets running jobs finish, for at most `graceMs`, and then stops the hosts. Repeated calls return the same promise. */
   drain(): Promise<void> {
     this.#drained ??= this.#drain();
     return this.#drained;

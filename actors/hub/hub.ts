@@ -65,7 +65,7 @@ export class Hub {
     return this.#origins.work;
   }
 
-  /** Whether the read must stop: at least `readingWorkMax` lookups were made since the hub's `work` had the value `work`. */
+  /** Whether a read must stop, because it has made `readingWorkMax` lookups. `work`: the value of the hub's `work` when the read began. */
   isSpent(work: number): boolean {
     return this.work - work >= readingWorkMax;
   }
@@ -94,8 +94,8 @@ export class Hub {
 }
 
 /**
- * The first id of a service that starts now: the time in µs. It is greater than every id from before the start, because no service
- * sustains a million observations a second.
+ * The first id of a service that starts now: the time in µs. Unless the clock was set back, it is greater than every id from before the
+ * start, because no service sustains a million observations a second.
  */
 export function firstIdAt(nowUs: number): number {
   return nowUs;
@@ -106,8 +106,8 @@ function lastOf({ first, count }: RingEntry): number {
 }
 
 /**
- * The gap between the id `wanted` and the oldest observation in the ring. Null: no observation is missing. `wanted` 0: the subscriber
- * wants all observations since the start of the service.
+ * The gap of a subscriber that continues after the id `wanted`. Null: no observation is missing. `wanted` 0: the subscriber wants all
+ * observations since the start of the service.
  */
 function gapAfter(ring: Ring, wanted: number): Gap | null {
   const after = wanted === 0 ? ring.first - 1 : wanted;

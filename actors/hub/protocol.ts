@@ -42,7 +42,7 @@ export const observationTypes = [
 ] as const;
 export type ObservationType = (typeof observationTypes)[number];
 
-/** The maximum number of characters of an error message. The ledger truncates longer messages. */
+/** The maximum number of characters of an error in an observation. The ledger truncates longer errors. */
 export const errorCharsMax = 2_048;
 
 /** Observations of one type about one or more jobs of one plugin and command. `ids` has 16 bytes per job. */

@@ -18,7 +18,7 @@ export type RingEntry = {
   readonly count: number;
   readonly bytes: number;
   readonly group: Observations;
-  /** The origins of the group's jobs. Null: no subscriber has needed them yet, or the group is not about jobs. */
+  /** The origins of the group's jobs. Null: no read has selected the type of the group yet, or the group is not about jobs. */
   origins: GroupOrigins | null;
 };
 

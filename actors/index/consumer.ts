@@ -1,4 +1,4 @@
-// A journal consumer processes every finished attempt once, in order, and stores derived data in the index.
+// A journal consumer processes each attempt in the journal once, in order, and stores derived data in the index.
 import type { Batch, IndexTable, Reader, Store } from '../../runtime/store/store.ts';
 import type { JournalEntry } from '../job/records/journal.ts';
 

@@ -32,7 +32,7 @@ import { differInNumbers, fingerprintOf, patternOf, sampleOf } from './records/f
 type AddedJob = { readonly group: FailureGroup; entry: JournalEntry; line: string };
 /** The fingerprint of a pattern, and the key of its group. */
 type KnownPattern = { readonly fingerprint: string; readonly key: Buffer };
-/** The patterns of a command whose fingerprints were computed before, and the line that was looked up last. */
+/** Of one command: the patterns with known fingerprints, the last line whose pattern was computed, and that pattern. */
 type KnownPatterns = { readonly byPattern: Map<string, KnownPattern>; line: string | null; last: KnownPattern | null };
 
 export class FailureIndex implements JournalConsumer {
@@ -44,7 +44,7 @@ export class FailureIndex implements JournalConsumer {
   readonly #groupsMax: number;
   /** By fingerprint; the group that was seen least recently comes first. */
   #groups: Map<string, FailureGroup>;
-  /** The group that was seen last; null: unknown. */
+  /** The fingerprint of the group that was seen last; null: unknown. */
   #newest: string | null = null;
   /**
    * The groups on trial, oldest first: each began when there was no room for another group, and has had one job since. After a restart, no
@@ -55,12 +55,12 @@ export class FailureIndex implements JournalConsumer {
   readonly #patterns: KnownPatterns[] = [];
   /**
    * By fingerprint: the groups that must be written, or removed if they are not in `#groups`. The value is the last job that `take`
-   * has added to the group; null: `take` has added no job.
+   * has added to the group; null: `take` has added no job, or the group was dropped afterwards.
    */
   readonly #changed = new Map<string, AddedJob | null>();
   /** Where the sweep for pruned jobs continues. Null: at the oldest page. */
   #swept: Buffer | null = null;
-  /** Whether the groups' first and last jobs must be checked after the sweep: the sweep has removed jobs, or this object is new. */
+  /** Whether the groups' first and last jobs must be checked after the sweep: the sweep has removed records, or this object is new. */
   #mustMend = true;
   #isSweepOver = false;
 
@@ -121,8 +121,8 @@ export class FailureIndex implements JournalConsumer {
   }
 
   /**
-   * The group to drop. Once a quarter of the groups is on trial, groups on trial push out only each other. So errors that occur once, and
-   * many errors that take turns, do not push out the other groups.
+   * The group to drop: the one seen least recently that is not on trial or, once a quarter of the groups is on trial, the oldest group on
+   * trial. So errors that occur once, and many errors that take turns, push out at most a quarter of the groups.
    */
   #leastMissed(): string {
     const isTrialFull = this.#onTrial.size >= this.#groupsMax * failureTrialShare;

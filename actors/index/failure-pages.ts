@@ -70,7 +70,7 @@ export class FailurePages {
   }
 
   /**
-   * Removes the records of pruned jobs from some pages, beginning with the page `from` (null: the oldest one), and calls `gone` for each
+   * Removes the records of pruned jobs from some pages, beginning at the key `from` (null: at the oldest page), and calls `gone` for each
    * removed record. Only jobs that ended at `upToUs` or earlier may have been pruned. Returns where the next step continues; null: the sweep is
    * complete.
    */

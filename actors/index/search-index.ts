@@ -21,9 +21,9 @@ import { wordsOf } from './records/words.ts';
 
 /** When this many pairs of a word and a log have been collected, they are written. */
 const gatheredMax = 100_000;
-/** The words of a log's first texts, at most this many, are kept for the next log. */
+/** The number of texts of a log, counted from the first, whose words are kept for the next log. */
 const lastTextsMax = 16;
-/** The words of a text with more characters are not kept. */
+/** The words of a text with more characters than this are not kept. */
 const lastCharactersMax = 2_048;
 /** The maximum number of postings that one commit removes. */
 const removedMax = 20_000;
@@ -38,7 +38,7 @@ export class SearchIndex implements JournalConsumer {
   #next: number;
   /** The records of the page that is being filled. */
   readonly #page = Buffer.alloc(pageLogs * recordBytes);
-  /** By place among the texts of a log: the last text at this place, and its words. */
+  /** By place among the texts of a log: the last text that was kept for this place, and its words. */
   readonly #last: { readonly text: string; readonly words: readonly string[] }[] = [];
   /** `prune` continues with this chunk or, if this chunk has been removed, with the first stored one. */
   #swept = 0;

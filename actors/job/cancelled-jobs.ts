@@ -99,7 +99,7 @@ export function endStoppedWaiting(state: JobState, turn: Turn, job: OpenAttempt)
   state.end(turn, job, 'cancelled', null, encodeBody({ error: Buffer.from(cancelText(cancel)) }), 'queued');
 }
 
-/** Ends waiting jobs, each of which was cancelled, has expired or is past its deadline. No host may have any of these jobs. */
+/** Ends waiting jobs, each of which was cancelled, has expired or is past its deadline. Hosts must have none of these jobs. */
 export function endWaiting(state: JobState, turn: Turn, wanted: JobsToEnd): void {
   for (const [open, indexes] of wanted) {
     for (const index of indexes) {

@@ -37,9 +37,9 @@ const afterBlocks = Buffer.alloc(12, 0xff);
 const plainly = { detached: false, force: false };
 
 /**
- * A walk through the blocks of a tree, which ends the waiting jobs of cancelled runs over several turns. `from` and `index`: the block
- * and the job at which the walk continues. A walk begins at the block of a cancelled run, because the jobs of the run are in later
- * blocks.
+ * A walk through the blocks of a tree, which ends the waiting jobs of cancelled runs over several turns. `from`, a key of the table
+ * `tree`, and `index`: the block and the job at which the walk continues. A walk begins at the block of a cancelled run, because the jobs
+ * of the run are in later blocks.
  */
 type Walk = { readonly root: JobId; from: Buffer; index: number };
 
@@ -154,7 +154,7 @@ export class Cancelling {
     if (!force && this.#isFinal(id)) return 'ending';
     const marked = cancels.around(id);
     const detaches = detached && cancels.detached.of(id) === undefined;
-    // The cancel of a caller replaces the mark of a time-out.
+    // If a time limit has stopped the run, or a run that contains it, the cancel of a caller still marks the run.
     const isOvertaken = marked !== null && !cancel.timeout && cancels.of(marked)?.timeout !== undefined;
     if (marked === null || isOvertaken) cancels.mark(turn, id, cancel);
     if (detaches) cancels.detach(turn, id, (marked && !isOvertaken && cancels.of(marked)) || cancel);

@@ -129,8 +129,8 @@ export class Cancels {
   }
 
   /**
-   * Called when a phase of the run begins. The run's mark is removed: the cancel or time-out of the preceding part does not stop the jobs
-   * of the new phase.
+   * Called when a phase of the run begins. Ends the run's mark, because the cancel or time-out of the preceding part does not stop the
+   * jobs of the new phase.
    */
   phaseBegins(turn: Turn, run: JobId): void {
     if (!this.haveRuns) return;

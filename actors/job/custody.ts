@@ -107,7 +107,7 @@ export function giveBack(
   return null;
 }
 
-/** Recovers an attempt after the actors have started. No host may have the attempt. */
+/** Recovers an attempt that no host has, after the actors have started. */
 export function recover(state: JobState, turn: Turn, job: OpenAttempt): void {
   const lane = state.lane(job.open.plugin);
   const stop = state.stopOf(job, turn.nowUs);
@@ -121,7 +121,7 @@ export function recover(state: JobState, turn: Turn, job: OpenAttempt): void {
     if (!chargeStopped(state, turn, job)) lane.lost.push(state.move(turn, job, 'lost', turn.nowUs));
   } else if (job.custody === 'sent') {
     state.move(turn, job, 'waiting', job.dueUs);
-    // The job may have started. Now it runs alone: if its host dies, no other job can be the cause.
+    // The job may have started. As a suspect it is sent alone: if the service is killed again, the attempt is charged.
     lane.enqueueAttempt({ ...job, custody: 'suspect' });
   } else if (!hasRecord(job)) lane.enqueueAttempt(job);
   else {

@@ -72,9 +72,9 @@ export class Dispatcher {
   readonly quarantine: Quarantine;
   readonly #slots: ReadonlyMap<HostSlotName, HostSlot>;
   readonly #outstanding: OutstandingFrames;
-  /** The current turn. */
+  /** The turn to which `#movesLeft` applies. */
   #turn: Turn | null = null;
-  /** How many more moves and ends this turn may make (`heldMovesPerTurnMax`). */
+  /** How many more jobs the turn may move, or end without sending them (`heldMovesPerTurnMax`). */
   #movesLeft = heldMovesPerTurnMax;
   #generation = 0;
   #plugins: readonly HostedPlugin[] = [];

@@ -21,7 +21,7 @@ export function enqueue(state: JobState, job: OpenAttempt): void {
   else state.lane(job.open.plugin).enqueueAttempt(job);
 }
 
-/** The maximum number of deadlines that one turn reads. */
+/** The maximum number of deadlines that one call of `step` reads. */
 const runsPerTurnMax = 256;
 
 /** Less than every key in the table `run_deadlines`. */
@@ -32,7 +32,7 @@ const afterBlocks = Buffer.alloc(blockKeyBytes, 0xff);
 /** Finds the exempt jobs that wait in held lanes, because they were queued before the pause began. */
 export class ExemptJobs {
   readonly #state: JobState;
-  /** Whether the service was paused in the last turn. */
+  /** Whether the service was paused at the last call of `step`. */
   #isPaused = false;
   /** The key at which the search among the deadlines of runs continues; null: the search is complete. */
   #from: Uint8Array | null = start;
@@ -70,7 +70,10 @@ export class ExemptJobs {
     if (keys.length < runsPerTurnMax) this.#from = null;
   }
 
-  /** Moves the waiting jobs of the run's phase, which began at `sinceUs` or later, to the quarantine. */
+  /**
+   * Moves waiting exempt jobs of the run's tree to the quarantine, from blocks that were accepted since the run's phase began. The phase
+   * began at `sinceUs` or later.
+   */
   #exempt(turn: Turn, run: JobId, sinceUs: number): void {
     const state = this.#state;
     const block = state.setAside.read('blocks', blockOf(run), () => findBlock(state.reader, run) ?? null);

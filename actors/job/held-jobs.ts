@@ -11,8 +11,8 @@ import type { OpenAttempt } from './open-attempt.ts';
 import type { Hold } from './records/hold.ts';
 
 /**
- * Moves the lane's next job to the backlog of its command, as long as the command of the next job is missing or paused. Makes at most
- * `movesMax` moves, and returns their number.
+ * Moves the lane's next attempt, or its next block as a whole, to the backlog of its command, as long as this command is missing or
+ * paused. Makes at most `movesMax` moves, and returns their number.
  */
 export function moveToHeld(lane: Lane, movesMax: number): number {
   let moves = 0;

@@ -29,7 +29,7 @@ export type HostSlot = {
    * memory its parent has.
    */
   readonly runtimes: readonly Runtime[];
-  /** How many threads the host has, or how many programs it may run at once. */
+  /** How many threads the host has, or how many programs it may run at once. In the slot `concurrent`: per command. */
   readonly threads: number;
   /** A frame that is expected to take at most this time is short: another frame may wait behind it. */
   readonly shortUs: number;

@@ -1,5 +1,5 @@
-// Counts the jobs that hosts have: the total, and the number for each slot, lane, runner, block and command. The counts change when a frame
-// is sent, when one of its tasks is reported, and when the frame has ended.
+// Counts the jobs that hosts have, in total and by lane, runner, block and command, and the frames that hosts have, by slot and lane. The
+// counts change when a frame is sent, when one of its tasks is reported, and when the frame has ended.
 
 import type { HostSlot } from './host-slot.ts';
 import type { JobFrame } from './job-frame.ts';

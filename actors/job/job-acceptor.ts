@@ -161,7 +161,7 @@ export class JobAcceptor {
     this.#builders.clear();
   }
 
-  /** `timeoutMs`: the time limit of an attempt, if it differs from the command's. All jobs of a block have the same time limit. */
+  /** `timeoutMs`: the time limit that a step sets for an attempt; undefined: none. All jobs of a block have the same `timeoutMs`. */
   #builderFor(
     turn: Turn,
     plugin: string,

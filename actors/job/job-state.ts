@@ -44,7 +44,7 @@ export type JobStateOptions = {
   readonly gauges: Gauges;
   /** The list of unusable records. Default: a new one. */
   readonly setAside?: SetAside;
-  /** The sources of holds, besides the absence of a plugin from the configuration. */
+  /** The sources of holds, besides missing plugins and missing commands. */
   readonly holdSources?: HoldSources;
   /** Lookups of open runs. Default: no run is open. */
   readonly openRuns?: RunLookups;
@@ -75,11 +75,14 @@ export class JobState {
   readonly newReruns = new NewReruns();
   readonly times: JobTimesTable;
   readonly settled = new SettledJobs();
-  /** By key: the open blocks, except those of runs and actions. `find` also reads blocks whose unsettled jobs are all delayed. */
+  /**
+   * By key: the open blocks, except those of runs and actions. A block whose unsettled jobs are all delayed may be missing until `find`
+   * reads it.
+   */
   readonly open = new Map<KeyText, OpenBlock>();
   /** Suspects and exempt jobs (exempt.ts) that wait for a slot of the quarantine. */
   readonly suspects: OpenAttempt[] = [];
-  /** Blocks whose open records are written at the end of the turn. */
+  /** Blocks whose open records are written or removed at the end of the turn. */
   readonly #touched = new Set<OpenBlock>();
   /** The number of unsettled jobs, excluding delayed jobs, runs and actions. */
   unsettled = 0;

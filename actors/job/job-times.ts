@@ -1,5 +1,5 @@
 // The times of jobs: when delayed jobs run, when jobs expire, and when their deadlines pass. For a block without times, a lookup costs
-// one comparison. Timers stay in the store; memory has only the time of the next one.
+// one comparison. Timers stay in the store; memory has only the time of the next timer.
 import { earlier } from '../../runtime/clock.ts';
 import { type BlockKey, blockKeyBytes, type JobId, jobId } from '../../runtime/ids.ts';
 import type { SetAside } from '../../runtime/store/set-aside.ts';
@@ -17,11 +17,11 @@ const timersPerScan = 64;
 export class JobTimesTable {
   readonly #reader: Reader;
   readonly #setAside: SetAside;
-  /** The jobs that this turn has rescheduled. Reads show them from the next turn on. */
+  /** By job: the new times, in µs, of the jobs that this turn has rescheduled. Reads of the store show these times from the next turn on. */
   readonly #rescheduled = new Map<string, number>();
-  /** The time of the next timer, in µs, or an earlier one. Null: there is no timer. */
+  /** The time of the next timer to handle, in µs, or an earlier time. Null: there is no such timer. */
   nextUs: number | null;
-  /** The time of the earliest timer that this turn has set. Null: it has set none. */
+  /** The time of the earliest timer that this turn has set, in µs. Null: the turn has set no timer. */
   #setUs: number | null = null;
 
   constructor(reader: Reader, setAside: SetAside) {
@@ -107,7 +107,7 @@ export class JobTimesTable {
     for (const [kind, atUs] of timersOf(plugin, times)) batch.remove('timers', timerKey({ ...jobs, kind, atUs }));
   }
 
-  /** The timers whose time has come, oldest first. Timers that this turn has removed are among them. */
+  /** The timers whose time has come, earliest first, as of the last commit: timers that this turn has removed are among them. */
   *due(nowUs: number): Iterable<Timer> {
     let from: Uint8Array | undefined;
     for (;;) {

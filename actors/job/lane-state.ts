@@ -54,7 +54,7 @@ function firstReadyUs(state: JobState, backlog: Backlog): number | null {
   return earlier(attemptUs, open ? readyUs(state, firstAttempt(open, open.next)) : null);
 }
 
-/** When the waiting job could first run: at its acceptance, at its `run_at`, or when its next attempt was due. */
+/** When the waiting job became ready to run: the latest of its acceptance, its `run_at` and the `dueUs` of its attempt. */
 function readyUs({ reader }: JobState, { open, index, dueUs }: OpenAttempt): number {
   const acceptedUs = blockKeyMs(open.keyBytes) * 1000;
   if (dueUs > 0 || !open.isTimed) return Math.max(acceptedUs, dueUs);

@@ -32,11 +32,11 @@ export class Lane extends Backlog {
   inFlight = 0;
   /** Whether the jobs of the lane run one at a time in the host for isolated plugins, because they have recently ended several hosts. */
   isIsolated = false;
-  /** The number of frames in hosts, by the plugin's manifest name at dispatch (a reload can change the name). */
+  /** The number of frames in hosts, by the plugin's manifest name at dispatch or adoption (a reload can change the name). */
   readonly #framesOf = new Map<string, number>();
   /** Null: the plugin instance is not configured. */
   instance: PluginInstance | null = null;
-  /** The hold of all jobs of the lane. Null: no hold keeps them from being dispatched. Set by `JobState`. */
+  /** The hold of the whole lane. Null: the lane as a whole is not held, though some of its commands may be. Set by `JobState`. */
   hold: Hold | null = null;
   /** By command: jobs of missing or paused commands that were moved out of the way of other jobs. */
   readonly heldByCommand = new Map<string, Backlog>();
@@ -44,9 +44,9 @@ export class Lane extends Backlog {
   readonly lost: OpenAttempt[] = [];
   /** The circuit breaker. Null: none is configured. */
   breaker: Breaker | null = null;
-  /** The time since which the lane's breaker has been half open and lets one job run at a time. Null: it is not half open. */
+  /** When the lane's breaker became half open, in µs: it lets one job run at a time. Null: the breaker is not half open. */
   probingSinceUs: number | null = null;
-  /** The retry policy in the newest configuration that has this plugin. */
+  /** The retry policy in the newest configuration since the start that has this plugin; the default policy if there is none. */
   retry: RetryPolicy = retryDefault;
   /** Whether any command of the plugin has runners. */
   #isConcurrent = false;
@@ -65,7 +65,7 @@ export class Lane extends Backlog {
     this.#holdOfCommand = holdOfCommand;
   }
 
-  /** Applies a new configuration. The measured paces are kept if the kind of the lane stays the same. */
+  /** Applies a new configuration. The commands of the previous one keep their measured paces if the kind of the lane stays the same. */
   configure(instance: PluginInstance | null): void {
     const kind = this.kind;
     this.instance = instance;
@@ -129,7 +129,10 @@ export class Lane extends Backlog {
     return queued;
   }
 
-  /** The number of waiting jobs that a hold keeps from starting. Jobs of a missing command count once they are in `heldByCommand`. */
+  /**
+   * The number of waiting jobs that a hold keeps from starting. Unless the whole lane is held, jobs of a missing command count only after
+   * they have been moved to `heldByCommand`.
+   */
   get held(): number {
     if (this.hold === null && this.counted === 0 && this.heldByCommand.size === 0 && this.lost.length === 0) return 0;
     let held = this.hold ? this.waiting : this.counted;
@@ -189,7 +192,7 @@ export class Lane extends Backlog {
     return this.#known.get(name);
   }
 
-  /** Counts a frame of the command that was sent (1) or has ended (-1). */
+  /** Counts a frame of the command: 1 when the frame is sent or adopted, -1 when the frame has ended. */
   countFrame({ plugin }: CommandLane, change: 1 | -1): void {
     this.#framesOf.set(plugin, (this.#framesOf.get(plugin) ?? 0) + change);
   }
@@ -199,7 +202,7 @@ export class Lane extends Backlog {
     return (this.#framesOf.get(plugin) ?? 0) > 0;
   }
 
-  /** How many more jobs of the lane may run: as many as `parallelism` allows, and one in total while its breaker is half open. */
+  /** How many more jobs of the lane may run at once. At most `parallelism` may run in total, or one while the lane's breaker is half open. */
   get room(): number {
     const most = this.instance?.parallelism ?? Number.POSITIVE_INFINITY;
     return (this.probingSinceUs === null ? most : 1) - this.inFlight;

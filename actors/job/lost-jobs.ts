@@ -1,5 +1,5 @@
 // Runs that have lost jobs: the run is stored, but jobs inside it, or jobs that it reused, have been pruned. Such a run can no
-// longer be rerun `from: failed`. A record for each such run names one of these jobs.
+// longer be rerun `from: failed`. A record for each such run names one of the pruned jobs.
 import { type BlockKey, blockOf, indexOf, type JobId, jobId } from '../../runtime/ids.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
 import { reusedKey, writeLostJob } from '../pipeline/records/reuse.ts';

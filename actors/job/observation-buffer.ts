@@ -1,5 +1,5 @@
-// Collects the observations of a turn for the hub. Consecutive observations of one type about jobs of one plugin and command form a
-// group.
+// Collects the observations of a turn for the hub. Consecutive observations of single jobs form a group if they have the same type, plugin
+// and command.
 
 import { copyBytes } from '../../runtime/bytes.ts';
 import { jobIdBytes } from '../../runtime/ids.ts';

@@ -55,7 +55,7 @@ export class OutstandingFrames {
     this.#slots.clear();
   }
 
-  /** All frames, newest first. If two frames contain the same job, the newer frame has its current attempt. */
+  /** All frames, newest first. If two frames contain the same job, the newer frame has the job's current attempt. */
   all(): { readonly slot: HostSlotName; readonly frame: JobFrame }[] {
     const all = [...this.#slots].flatMap(([slot, { frames }]) =>
       Array.from(frames.values(), frame => ({ slot, frame })),

@@ -22,7 +22,7 @@ export class Pace {
     return this.#size;
   }
 
-  /** The expected duration of the next frame. */
+  /** The expected duration of a full frame, in µs; infinite before the first measurement. */
   get frameUs(): number {
     return this.#taskUs * this.#size;
   }

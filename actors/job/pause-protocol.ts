@@ -2,7 +2,7 @@
 import type { ReplyTo } from '../../runtime/turn.ts';
 import type { Pause, PauseTarget } from './records/pause.ts';
 
-/** Pause the target: none of its jobs or steps starts any more. Answered with a PauseReply. */
+/** Pause the target (records/pause.ts). Answered with a PauseReply. */
 export type PauseTargetNow = {
   readonly kind: 'pause';
   readonly replyTo: ReplyTo;

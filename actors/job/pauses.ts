@@ -21,7 +21,7 @@ const noCommands: ReadonlyMap<string, Hold> = new Map();
 
 export class Pauses {
   readonly #known = new Map<string, Pause>();
-  /** By the key of a pause: the time since which its breaker has been half open. */
+  /** By the key of a pause: when the breaker that began the pause became half open, in µs. */
   readonly #probing = new Map<string, number>();
 
   constructor(reader: Reader, setAside = new SetAside()) {
@@ -65,7 +65,7 @@ export class Pauses {
     this.#probing.clear();
   }
 
-  /** The time since which the lane's breaker has been half open and lets one job run at a time. Null: it is not half open. */
+  /** When the lane's breaker became half open, in µs: it lets one job run at a time. Null: the breaker is not half open. */
   probingSince({ name }: Lane): number | null {
     if (this.#probing.size === 0) return null;
     return this.#probing.get(pauseKey({ kind: 'plugin', name, command: null })) ?? null;
@@ -88,15 +88,15 @@ export class Pauses {
     return pause && isRestoreHold(pause) ? pause : null;
   }
 
-  /** The pause of this pipeline or, if there is none, of the service. It holds the runs of the pipeline. Null: there is neither. */
+  /** The pause that holds the runs of this pipeline: the pipeline's own, otherwise that of the service. Null: no pause holds them. */
   ofPipeline(name: string): Pause | null {
     if (this.#known.size === 0) return null;
     return this.#find({ kind: 'pipeline', name, command: null }) ?? this.#find(system);
   }
 
   /**
-   * The hold of all jobs of this plugin instance by a pause: the pause of the instance, otherwise of a plugin that it builds on, otherwise
-   * of the service. Null: no pause holds them.
+   * The hold that a pause puts on the whole plugin instance: the pause of the instance, otherwise of a plugin that it builds on, otherwise of
+   * the service. Null: there is no such pause.
    */
   ofLane(lane: Lane): Hold | null {
     if (this.#known.size === 0) return null;
@@ -104,7 +104,7 @@ export class Pauses {
     return pause && holdBy(pause, lane);
   }
 
-  /** The holds of the commands that are paused individually, in this plugin instance or in a plugin that it builds on. By command. */
+  /** By command: the holds of the commands that are paused individually, in this plugin instance or in a plugin that it builds on. */
   commandsOf(lane: Lane): ReadonlyMap<string, Hold> {
     if (this.#known.size === 0) return noCommands;
     const held = (lane.instance?.manifest.commands ?? []).flatMap(({ name }) => {
@@ -130,7 +130,7 @@ export class Pauses {
     return found.find(pause => pause?.rejects) ?? null;
   }
 
-  /** When the next pause expires; null: none does. Pauses whose breaker is half open have expired already. */
+  /** When the next pause expires, in µs; null: no pause will. Pauses whose breaker is half open do not count: they have expired already. */
   get nextEndUs(): number | null {
     let nextUs: number | null = null;
     for (const [key, { untilUs }] of this.#known)

@@ -38,12 +38,12 @@ export interface IdempotencyStore {
 }
 
 /**
- * The event with which new work begins. A call, a webhook delivery and an occurrence of a schedule have one; a rerun has the event of the
- * original job or run.
+ * The event with which a run, or a job of the command `handle`, begins. It comes from a call, a webhook delivery or a schedule; a rerun has
+ * the event of the original run or job.
  */
 export type EntryEvent = { readonly type: string; readonly source: string; readonly headers?: EventHeaders };
 
-/** The data that a rerun takes from its original job, besides payload and event. */
+/** The data that new work has if it is a rerun: its origin, and the baggage and dedupe key of the original job. */
 export type RerunSource = {
   readonly rerun: Rerun;
   /** The baggage, a packed map. */
@@ -60,11 +60,11 @@ export type NewCalls = {
   readonly submittedBy: string;
   /** The event that the jobs receive, if their command is `handle`. Null: they have another command. */
   readonly event: EntryEvent | null;
-  /** Whether callers wait: then a JobSettled follows when a job has settled. */
+  /** Whether callers wait: then a JobSettled follows for each job when the job has settled. */
   readonly watch?: boolean;
   readonly idempotency?: IdempotencyKey;
   readonly options?: CallOptions;
-  /** The data that a rerun takes from its original job; `payloads` then has a single payload. Absent: the jobs are not reruns. */
+  /** Present for a rerun; `payloads` then has a single payload. Absent: the jobs are not reruns. */
   readonly source?: RerunSource;
 } & ScheduledWork;
 /** From the main thread: new jobs. Answered with a SubmitJobsReply. */
@@ -136,7 +136,7 @@ export type SubmitReply = { readonly kind: 'accepted'; readonly id: JobId } | Re
  */
 export type SubmitJobsReply = { readonly kind: 'accepted'; readonly ids: Uint8Array } | RefusedWork;
 
-/** To the main thread, after the commit in which an awaited job or run settled. The callers may have left in the meantime. */
+/** To the main thread, after a commit: an awaited job or run has settled, or does not exist. Its callers may have left in the meantime. */
 export type JobSettled = { readonly kind: 'job_settled'; readonly id: JobId };
 
 /** To the main thread: the actors were restarted and no longer know which jobs are awaited. */
@@ -237,8 +237,8 @@ export interface PipelineCalls {
   /** When the next run or phase must be stopped, in µs, or an earlier time; null: never. */
   readonly nextDeadlineUs: number | null;
   /**
-   * Takes the runs that must be stopped now, because their deadline or the time limit of their phase has passed. Each deadline and each
-   * time limit is reported once.
+   * Takes the runs that must be stopped now, because their deadline, the time limit of their phase or the timeout of the step that called
+   * them has passed. Each of these times is reported once.
    */
   takeOverdue(turn: Turn): readonly OverdueRun[];
   /** The origin of an open run, which the store may not contain yet. Null: the run is a root, or is not open. */
@@ -246,8 +246,8 @@ export interface PipelineCalls {
   /** Whether events or hooks in the tree with this root wait to start runs. */
   haveWaitingEvents(root: JobId): boolean;
   /**
-   * Called when the run, or a run that contains it, was cancelled. Fails the run, which then starts no more jobs. False: the run is not
-   * open, or has failed already.
+   * Called when the run, or a run that contains it, was cancelled. Fails the current part of the run, which then starts no more jobs; a
+   * phase may follow. False: the run is not open, or the part has failed already.
    */
   cancelRun(run: JobId): boolean;
 }

@@ -59,7 +59,7 @@ export class Recovery {
   #take(turn: Turn, open: OpenBlock, held: ReadonlySet<number>, marked: ReadonlySet<KeyText>): void {
     const state = this.#state;
     state.unsettled += open.unsettled - open.delayed;
-    // A block whose unsettled jobs are all delayed stays on disk until one of them is due.
+    // A block whose unsettled jobs are all delayed stays on disk until one of them is due, or `JobState.find` reads the block.
     const isMarked = marked.has(open.key);
     if (open.delayed === open.unsettled && !isMarked) return;
     state.open.set(open.key, open);

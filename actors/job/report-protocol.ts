@@ -12,8 +12,8 @@ export type LedgerFigures = {
     readonly queued: number;
     readonly running: number;
     /**
-     * The time, in ms since the epoch, at which the lane's next single attempt or its next block became ready to run, whichever is earlier;
-     * null: neither waits, or the plugin is held.
+     * The time, in ms since the epoch, at which the lane's next single attempt or its next block became ready to run, whichever is earlier. A
+     * block counts from its acceptance. Null: neither waits, or the whole plugin is held.
      */
     readonly oldestMs: number | null;
   }[];

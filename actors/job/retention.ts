@@ -43,7 +43,7 @@ type Commits = Map<number, Buffer>;
  */
 type SweepCursor = { at: Buffer | undefined; passed: number; open: number };
 
-/** A block that a walk has reached. `block` null: the block is open, and its key has the time of its acceptance. */
+/** A block that a walk has reached. `block` null: the block is open and was not read, and `createdUs` is the time in its key. */
 type Met = { readonly key: Buffer; readonly block: Block | null; readonly isOpen: boolean; readonly createdUs: number };
 
 /** The data of one call of `step`. */
@@ -321,7 +321,7 @@ export class Retention {
       if (isEmpty(page)) turn.batch.remove('journal', usKey(us));
       else turn.batch.put('journal', usKey(us), page);
     }
-    // If the clock was set back, a job can end before the time of its acceptance: the latest of these times counts.
+    // After the clock was set back, a job can end before the time in its block's key. The mark is not earlier than either time.
     const latestUs = Math.max(upToUs, this.#acceptedUpToUs, ...commits.keys());
     turn.batch.put('meta', ...pruneMarkRecord({ upToUs: latestUs, number: number + 1 }));
   }

@@ -26,7 +26,7 @@ export class RunJobs {
   readonly #new = new Map<KeyText, NewBlock>();
   /** The blocks that take further root runs, by pipeline. Delayed runs, and runs with other times, have blocks of their own. */
   readonly #filling = new Map<string, BlockBuilder>();
-  /** By key: the blocks with open runs that were created or read since the start. */
+  /** By key: the blocks with open runs, from their creation or their first reading on. A new block of delayed runs is added when it is read. */
   readonly #open = new Map<KeyText, OpenBlock>();
   /** Blocks whose last run has ended in this turn. Until the commit, the store still has their open records. */
   readonly #closed = new Set<KeyText>();
@@ -122,7 +122,7 @@ export class RunJobs {
     this.#state.touch(open);
   }
 
-  /** The block with this key. Undefined: it has no open run, or cannot be decoded. */
+  /** The open record of the block with this key. Undefined: the block has no open run, or the record is unusable. */
   find(key: Uint8Array): OpenBlock | undefined {
     const known = this.#open.get(keyText(key));
     if (known || this.#closed.has(keyText(key))) return known;
@@ -149,7 +149,7 @@ export class RunJobs {
       this.#state.observations.job('pipeline.started', turn.nowUs, pipelinePlugin, command, jobId(keyBytes, index));
   }
 
-  /** Records that the run has ended. Returns the run's time to run, in µs; null: it had none. */
+  /** Records that the run has ended. Returns the run's time to run, in µs; null: it had none, or this turn has created the run. */
   #end(turn: Turn, id: JobId): number | null {
     const name = keyText(blockOf(id));
     const fresh = this.#new.get(name);

@@ -4,7 +4,7 @@ export class Runners {
   /** The number of jobs of each runner, by the number of the runner. */
   readonly #underWay: number[] = [];
 
-  /** The first of `count` runners with fewer than `each` jobs: as few runners as possible are started. -1: none has room. */
+  /** The first of `count` runners with fewer than `each` jobs, so that as few runners as possible are started. -1: none has room. */
   free(count: number, each: number): number {
     for (let runner = 0; runner < count; runner++) if (this.room(runner, each) > 0) return runner;
     return -1;

@@ -1,4 +1,5 @@
-// Determines what an unsettled job waits for, from its records, its lane, the pauses and the dispatcher. No other job is read.
+// Determines what an unsettled job waits for, from its records, its lane, the pauses, the dispatcher, its schedule and the runs that contain it.
+// No other queued job is read.
 
 import { blockOf, indexOf, type JobId } from '../../runtime/ids.ts';
 import { queueText } from '../schedule/views/queue.ts';

@@ -61,8 +61,8 @@ export class Arrivals {
   }
 
   /**
-   * Must be called when a value in parts refers to the scope's values: the scope no longer owns these values, and retention removes them
-   * with the run's job.
+   * Must be called when a value in parts refers to the scope's values in the table `arrivals`. From then on, the scope no longer owns these
+   * values: retention removes them with the run's job.
    */
   name(run: Run, scope: Scope): void {
     const { turn, values } = scope.fresh;

@@ -32,8 +32,8 @@ export class Children {
   }
 
   /**
-   * Creates one child per payload, as many as the tree has room for. If the tree has no room for all of them, the run fails (`#cut`).
-   * `problem`: why `with` failed; the children then end at once. Null: `with` succeeded.
+   * Creates one child per payload, as many as the tree has room for. If the tree has no room for all of them, the current part of the run
+   * fails (`#cut`). `problem`: why `with` failed; the children then end at once. Null: `with` succeeded.
    */
   make(
     run: Run,
@@ -70,8 +70,8 @@ export class Children {
   }
 
   /**
-   * Fails a run whose tree has no room for its next child. `payload`: the payload of that child, which is created as dead; null: the tree
-   * already has such a dead child, and gets no other.
+   * Fails the current part of a run whose tree has no room for its next child. `payload`: the payload of that child, which is created as
+   * dead; null: the tree already has such a dead child, and gets no other.
    */
   #cut(run: Run, step: WorkStep, position: StepPosition, payload: Uint8Array | null): void {
     const table = this.#table;

@@ -28,7 +28,7 @@ import type { RunTable } from './run-table.ts';
 import { Packed } from './token.ts';
 import type { Trigger, Triggers } from './triggers.ts';
 
-/** The maximum number of events that one turn takes. An event that starts several pipelines counts once for each of them. */
+/** The maximum number of events that one turn takes. An event for which several pipelines wait counts once for each of them. */
 export const eventsPerTurnMax = 512;
 /**
  * When the waiting events in memory exceed this size, all of them are dropped from memory. They are read again when they are

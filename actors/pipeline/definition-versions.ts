@@ -156,7 +156,7 @@ export class DefinitionVersions {
     unused.sort((a, b) => b.sinceUs - a.sinceUs);
     const oldestUs = oldestBlockUs(reader);
     for (const [place, { hash, sinceUs }] of unused.entries()) {
-      // Blocks from before the definition became unused are still stored. They may have runs that used it.
+      // Kept: a block from before the definition became unused is still stored, and may have runs that used the definition.
       if (place < unusedDefinitionsMax && sinceUs >= oldestUs) continue;
       batch.remove('definitions', hash);
       batch.remove('unused_definitions', hash);

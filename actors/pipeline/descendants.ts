@@ -37,7 +37,7 @@ export class Descendants {
     this.#change(tree);
   }
 
-  /** The tree with this root, which has an open run or a waiting emission. */
+  /** The tree with this root. The caller knows that the tree has an open run or a waiting emission. */
   held(root: JobId): TreeCounts {
     return this.#find(root) ?? this.#add(root, -1, 1);
   }
@@ -55,12 +55,12 @@ export class Descendants {
     return this.#add(root, 0, 1);
   }
 
-  /** The tree with this root. If it is unknown, it has no descendants yet. */
+  /** The tree with this root. If neither memory nor store has the tree, it has no descendants yet. */
   of(root: JobId): TreeCounts {
     return this.#find(root) ?? this.#add(root, 0, 0);
   }
 
-  /** Counts an open run of the tree that has ended, or an emission that waits no longer. */
+  /** Stops counting a run of the tree that has ended, or an emission that waits no longer. */
   close(tree: TreeCounts): void {
     tree.open--;
     if (tree.isShared || tree.isKept) this.#change(tree);

@@ -1,8 +1,9 @@
-// An evaluation is an incremental read of large packed data. It may take several turns. Its result is kept for later calls.
+// An evaluation is incremental work on large packed data: it reads the data, or stores it in parts. It may take several turns. Its result is
+// kept for later calls.
 import type { PartReader } from '../../runtime/parted.ts';
 import type { Sliced } from '../../runtime/slices.ts';
 
-/** Thrown when an evaluation needs another turn. The evaluation continues when the same result is requested again. */
+/** Thrown when an evaluation must stop: the turn is spent, or memory has no room. It continues when the same result is requested again. */
 export class UnfinishedEvaluation extends Error {}
 
 /** The stored parts and the limits that evaluations depend on. */

@@ -9,8 +9,8 @@ import { Packed, type Token } from './token.ts';
 
 /**
  * Makes a token with the event's payload, and moves it to the node. `place`: the position of the event among the job's events. False: the
- * event is dropped, because the step has had an event with this dedupe key within 24 hours. An event of a reused job is dropped if the
- * original run dropped it.
+ * event is dropped, because the step has had an event with this dedupe key within 24 hours or, if the job is reused, because the original
+ * run dropped the event.
  */
 export function enterEvent(
   table: RunTable,
@@ -37,6 +37,7 @@ export function enterEvent(
 
 /**
  * Whether the step has had an event with this key within 24 hours. If so, records that the new event is dropped. If not, remembers the key.
+ * A node without a step drops no event, and its keys are not remembered.
  */
 function drops(table: RunTable, run: Run, node: number, dedupeKey: string, job: JobId, place: number): boolean {
   const { name, compiled } = run.version;

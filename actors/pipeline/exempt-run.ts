@@ -3,7 +3,7 @@
 import type { JobId } from '../../runtime/ids.ts';
 import type { Run } from './run.ts';
 
-/** When the phase of the cancelled run began, in µs, or an earlier time. Null: a pause of the service holds the run. */
+/** When the phase of the cancelled run began, in µs; 0: the phase has passed its time limit. Null: a pause of the service holds the run. */
 export function exemptSince(run: Run | undefined, find: (id: JobId) => Run | undefined): number | null {
   for (let at = run; at; at = at.outer ? find(at.outer.run) : undefined) {
     if (at.phase?.status !== 'cancelled') continue;

@@ -35,7 +35,7 @@ import type { TokenReuse } from './token-reuse.ts';
 
 /** The maximum number of children that one call of `Expansion.step` creates. */
 export const childrenPerMessageMax = 1024;
-/** The maximum number of children that one turn creates. */
+/** The maximum number of children that fan-outs create in one turn. */
 export const childrenPerTurnMax = 4096;
 /** The fan-outs and parked tokens of a run wait while the run has about this many unsettled jobs. */
 export const unsettledMax = 16_384;
@@ -91,14 +91,14 @@ export class Expansion {
     addFan(this.#table, run, fan);
   }
 
-  /** Parks the token at the node until a later turn. `id`: the token's number if it was parked before; null: a new number is used. */
+  /** Parks the token at the node: `step` lets it continue. `id`: the token's number if it was parked before; null: a new number is used. */
   park(run: Run, node: number, scope: Scope, token: Token, id: number | null = null): FanOut {
     const fan = park(id ?? run.fansMade++, parkedAt(node, scope, token));
     this.add(run, fan);
     return fan;
   }
 
-  /** Parks a token whose evaluation (evaluations.ts) needs another turn. The work done so far stays in memory if there is room for it. */
+  /** Parks a token whose evaluation (evaluations.ts) is unfinished. The work done so far stays in memory if there is room for it. */
   parkEvaluation(run: Run, node: number, scope: Scope, token: Token, id: number | null): void {
     const { evaluating } = this.#table;
     const fan = this.park(run, node, scope, token, id);
@@ -150,7 +150,7 @@ export class Expansion {
     else this.#table.expandable.add(run.name);
   }
 
-  /** Whether the fan-out must wait for the next turn: for the commit of a large value, or for room in memory for an evaluation. */
+  /** Whether the fan-out must wait for the next turn: for the commit of this turn, or for room in memory for an evaluation. */
   #mustWait(fan: FanOut | undefined): boolean {
     return waitsForCommit(fan) || (fan?.isCrowded === true && this.#table.evaluating.size >= evaluationsMax);
   }
@@ -171,7 +171,7 @@ export class Expansion {
       this.#expandNext(run, fan, plan as FanPlan);
     } catch (error) {
       if (!(error instanceof UnfinishedEvaluation)) throw error;
-      // The evaluation continues in another turn, from the same element: the cursor has not moved.
+      // The evaluation continues later, from the same element: the cursor has not moved.
       this.#madeInTurn++;
     }
   }
@@ -274,7 +274,7 @@ export class Expansion {
     endTokens(this.#table, run, scope, 1, plan.isReused === true);
   }
 
-  /** Creates children whose `with` or baggage is rendered for each element. Neighbours with the same context are created together. */
+  /** Creates children whose `with` or baggage is rendered for each element. Neighbours with the same context and problem are created together. */
   #makeSingles(run: Run, step: WorkStep, fan: FanOut, plan: FanPlan, countMax: number, bytesMax: number): void {
     let first = fan.index;
     let missing: string | null = null;

@@ -28,7 +28,7 @@ export type FanPlan = Omit<StepPosition, 'first'> & {
   readonly missing: string | null;
 };
 
-/** A token that is parked at a node until a later turn. `list` is its payload or, if `hasEvents` is set, the events of its cause. */
+/** A token that is parked at a node. `list` is its payload or, if `hasEvents` is set, the events of its cause. */
 export type ParkedPlan = Omit<StepPosition, 'first'> & {
   readonly list: Uint8Array;
   /** The token's result. Null: the same as the payload. */
@@ -52,8 +52,8 @@ export type FanOut = StoredFan & {
 };
 
 /**
- * A large element that becomes a job over several turns. `own`: the element's payload without the entries that are rendered for each
- * element, and the offset after the element; null: the element has not been read.
+ * A large element whose job is being made, in one or more turns. `own`: the element's payload without the entries that are rendered for
+ * each element, and the offset after the element; null: the element has not been read.
  */
 export type UnfinishedElement = {
   readonly evaluations: Evaluations;

@@ -7,7 +7,7 @@ export const hopsMax = 64;
 /** The name of a job or run in messages, and the job or run that caused it. */
 export type Ancestor = { readonly name: string; readonly parent: JobId | null };
 
-/** The maximum number of ancestors that are followed. It exceeds `hopsMax`, because a loop may contain runs as well as jobs. */
+/** The maximum number of jobs and runs that an error names. It exceeds `hopsMax`, because a loop may contain runs as well as jobs. */
 const ancestorsMax = 4 * hopsMax;
 
 export type FindAncestor = (id: JobId) => Ancestor | undefined;

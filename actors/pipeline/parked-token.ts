@@ -1,4 +1,4 @@
-// Parked tokens continue in a later turn, for instance because the current turn has no time left. They are stored in the form of fan-outs.
+// A token is parked if it cannot continue now, for instance because the turn has no time left. Parked tokens are stored in the form of fan-outs.
 import { unpinned } from '../../runtime/bytes.ts';
 import type { FanOut, ParkedPlan } from './fanout.ts';
 import type { Run, Scope } from './run.ts';

@@ -1,4 +1,4 @@
-// Makes the payloads of steps that have `with`. Large payloads are made over several turns, and written in parts.
+// Makes the payloads of steps that have `with`. Large payloads are made in steps, which may take several turns, and are written in parts.
 import type { Path } from '../../config/pipeline/definition.ts';
 import { overlayMap } from '../../runtime/overlay.ts';
 import { pack } from '../../runtime/packing.ts';
@@ -27,7 +27,7 @@ export function problemWith(wrong: { readonly missing: string | null } | null): 
   return wrong === null ? `more than ${withBytesMax / 2 ** 20} MiB` : `${wrong.missing} is missing`;
 }
 
-/** The sections as one value. A large value is written in parts, one part per step; throws UnfinishedEvaluation if that needs another turn. */
+/** The sections as one value. A large value is written in parts, one part per step; throws UnfinishedEvaluation if the turn is spent first. */
 export function storedSections(
   table: RunTable,
   run: Run,

@@ -34,10 +34,13 @@ export type StartRuns = Omit<NewRun, 'payload' | 'source' | 'event'> & {
   readonly payloads: StoredList;
 };
 
-/** From the ledger thread, at intervals: remove expired dedupe keys and unused definitions. */
+/** From the ledger thread, at intervals: remove expired dedupe keys, and unused definitions whose runs are pruned. */
 export type Prune = { readonly kind: 'prune' };
 
-/** From the ledger thread: this run made a turn fail. The run ends as failed: at once if `atOnce`, otherwise when its jobs have settled. */
+/**
+ * From the ledger thread: this run made a turn fail. If `atOnce`, the run ends as failed at once. Otherwise its current part fails: the part
+ * ends when its jobs have settled, and phases may follow.
+ */
 export type FailRun = {
   readonly kind: 'fail_run';
   readonly id: JobId;

@@ -6,8 +6,8 @@ import { succeededWith } from './run-end.ts';
 import type { RunTable } from './run-table.ts';
 
 /**
- * If the results that reach a join exceed this size, the run fails. If the results that reach the end of a run exceed it, the run ends
- * without its result.
+ * If the results that reach a join exceed this size, the current part of the run fails. If the results that reach the end of the main part
+ * exceed it, the run ends without its result.
  */
 export const joinBytesMax = 64 * 2 ** 20;
 

@@ -1,4 +1,4 @@
-// An unfinished run: its scopes, the fan-outs still being expanded, and how many of its jobs are unsettled.
+// An unfinished run: its scopes, its fan-outs and parked tokens, and how many of its jobs are unsettled.
 
 import { unpinned } from '../../runtime/bytes.ts';
 import type { JobId } from '../../runtime/ids.ts';
@@ -13,11 +13,11 @@ import type { SegmentOrigin, StoredRun, StoredScope } from './records/run.ts';
 /** A scope in memory. Only the fields of `StoredScope` survive a crash. */
 export type Scope = StoredScope & {
   readonly id: number;
-  /** The last copy of an origin that `keepOrigin` has made. Null: it has made none. */
+  /** The scope's origin as `keepOrigin` last copied it. Null: not copied yet. */
   kept: SegmentOrigin | null;
-  /** The values of arrivals that the turn with the number `turn` has written: reads do not show them before its commit. */
+  /** The values that the turn with the number `turn` has written to the table `arrivals`. Reads of the store show them only after its commit. */
   fresh: { readonly turn: number; readonly values: readonly Uint8Array[] };
-  /** The size of the scope's own record; 0 for the top scope of the main part, which is part of the run's record. */
+  /** The size of the scope's own record; 0 until it is written, and for the top scope of the main part, which the run's record contains. */
   recordBytes: number;
   persisted: boolean;
   dirty: boolean;
@@ -28,7 +28,7 @@ export type Scope = StoredScope & {
 /** The counts of the tree below a root. */
 export type TreeCounts = {
   readonly root: JobId;
-  /** The number of descendants; -1: they have not been counted since the tree was read. */
+  /** The number of descendants; -1: unknown, to be counted when it is needed. */
   made: number;
   /** The number of open runs, and of emissions (descendants.ts) that wait to start runs. */
   open: number;
@@ -41,7 +41,7 @@ export type TreeCounts = {
   loaded: number;
 };
 
-/** A run in memory. Only the fields of `StoredRun`, and the stored fields of its scopes and fan-outs, survive a crash. */
+/** A run in memory. The store has the fields of `StoredRun`, the hash of the version, and the stored fields of the scopes and fan-outs. */
 export type Run = StoredRun & {
   readonly id: JobId;
   /** The id as text. */

@@ -102,8 +102,8 @@ export class StepStarter {
 }
 
 /**
- * The context with the step's baggage, except baggage that depends on the elements of a fan-out. Null: the context would exceed
- * the limit.
+ * The context with the step's baggage, except baggage that depends on the elements of a fan-out. Null: the values from a large payload
+ * alone exceed the limit.
  */
 function contextAt({ foreach, baggage }: WorkStep, token: Token): Packed | null {
   const known = foreach === null ? baggage : baggage.filter(([, path]) => !isOfElement(path));

@@ -76,7 +76,7 @@ export type FindPieces = {
   text(path: Path): readonly Uint8Array[] | null;
 };
 
-/** The entries of a packed map, without its head. Referenced values are copied without decoding. */
+/** The entries of a packed map, without its head. The value of a single reference is copied without decoding. */
 export function packEntries(entries: Entries, find: FindPieces): Section[] | Missing {
   const packed: Section[] = [];
   return addEntries(packed, entries, find) ?? packed;
@@ -187,7 +187,7 @@ export function hasPacked(template: EntryTemplate): boolean {
 /** Finds the value at a path that does not depend on the element. Undefined: the value is missing. */
 type BoundAt = (path: Path) => Bound | undefined;
 
-/** Replaces all references whose values are the same for all elements. */
+/** Replaces each reference whose value is the same for all elements by this value. */
 export function bindTemplate(
   template: EntryTemplate,
   data: Data,

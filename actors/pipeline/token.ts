@@ -21,8 +21,8 @@ import { besideAt } from './join-payload.ts';
 import { type Data, dataOfValues, follow, LargeText, LargeValue, textOf } from './lookup.ts';
 
 /**
- * A token. `cause`: the job that caused the token; null: the run itself. `result`: the last job's result, packed, possibly in
- * parts; a packed null before the first job.
+ * A token. `cause`: the job that caused the token; null: the run itself. `result`: the result of the last job, or the payload of the join
+ * after it, packed, possibly in parts; a packed null before the first job or join.
  */
 export type Token = {
   readonly path: readonly number[];
@@ -35,8 +35,8 @@ export type Token = {
   readonly result: Uint8Array;
   readonly storedAs: StoredAs;
   /**
-   * Only in the main part of a run with `reuse`: whether all jobs that the token has passed, if any, were reused. If so, its next job may be
-   * reused, too.
+   * Whether all jobs that the token has passed, if any, were reused; its next job may then be reused, too. False outside the main part of a
+   * run with `reuse`.
    */
   readonly isReused: boolean;
 };

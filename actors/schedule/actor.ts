@@ -61,7 +61,7 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
   let hasBegun = false;
   /** The jobs that had ended before the first turn, and whose schedules have not recorded the end. */
   const endedBefore: EndedJob[] = [];
-  /** Whether the state was restored, and nobody had resumed it by the last turn. */
+  /** Whether a restored state still waited to be resumed when `isHeld` last checked. */
   let wasRestored = false;
   let { config } = options;
 
@@ -73,8 +73,8 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
   function follow(schedule: OpenSchedule, job: JobId, begins: boolean): void {
     jobsOf.set(formatId(job), schedule);
     jobs.followed.add(job);
-    // A run may end in the turn in which it begins, for example because its condition is false. The actor handles such an end in the
-    // next turn (`ended_at_once`).
+    // A run may end in the turn in which it begins, for example because its condition is false. The actor handles such an end in a
+    // later turn (`ended_at_once`).
     const isRun = schedule.definition !== null && 'pipeline' in schedule.definition.target;
     if (begins && isRun && !pipeline.isOpen(job)) endedAtOnce.push(job);
   }
@@ -175,7 +175,7 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
     return true;
   }
 
-  /** Lets the first job of the queue begin if the schedule's last job has ended. False: it cannot begin now. */
+  /** Lets the first job of the queue begin if the schedule's last job has ended. False: a job was refused, or cannot be read now. */
   function fireQueued(turn: Turn, schedule: OpenSchedule): boolean {
     const { queue, isRunning } = schedule.record;
     const [first, ...others] = queue;

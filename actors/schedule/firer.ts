@@ -31,7 +31,7 @@ export type FiringPorts = {
 
 export class Firer {
   readonly #ports: FiringPorts;
-  /** By schedule: the range of fired occurrences that this turn has written. Reads of the store show it only after the commit. */
+  /** By schedule: its current range, if this turn has written it. Reads of the store show the range only after the commit. */
   readonly #ranges = new Map<OpenSchedule, FiredRange>();
   /** By schedule: the ranges that this turn has added. */
   readonly #added = new Map<OpenSchedule, readonly FiredRange[]>();

@@ -25,7 +25,7 @@ export class OpenSchedule implements Due {
   record: ScheduleRecord;
   /** Null: the configuration has no such schedule. */
   definition: ScheduleDefinition | null = null;
-  /** When the schedule fires or retries next; Infinity: never. */
+  /** When the actor handles the schedule next: fires it, tries again, or works on its queue; Infinity: never. */
   nextMs = Number.POSITIVE_INFINITY;
   /** The time, in ms, since which the service has been up and the schedule has been able to fire. */
   liveMs = 0;

@@ -22,7 +22,7 @@ import type { Unlock } from './unlock-key.ts';
 import { type Opening, openVault, type Vault } from './vault.ts';
 
 export type VaultActorOptions = Omit<AuditPruningOptions, 'audit'> & {
-  /** Reads the unlock key. Called on startup, and on each reload while no vault is open. */
+  /** Reads the unlock key. Called when the actor starts, and on each reload while no vault is open. */
   readonly readUnlock: () => Unlock;
   /** Called each time the actor has tried to open the vault. */
   readonly onOpened: (opening: Opening) => void;
@@ -94,7 +94,7 @@ export function startVaultActor(options: VaultActorOptions): VaultActor {
     }
   }
 
-  /** Handles a request. Null: the reply follows in a later turn, when the pruning has ended. */
+  /** Handles a request. Null: the reply is sent when the pruning ends, in this turn or a later one. */
   function call(opened: Vault, { request, presented, replyTo }: VaultCall, turn: Turn): VaultReply | null {
     const about = namedIn(request);
     if (presented !== statusOf(opened).adminDigest) {

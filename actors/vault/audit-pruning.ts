@@ -58,7 +58,7 @@ type RunningJob = PruneJob & {
   readonly file: ExportTarget | null;
   /** The record before the first record to prune. */
   readonly after: AuditEnd;
-  /** The newest record that was exported. */
+  /** The newest exported record; before the first one, `after`. */
   exported: AuditEnd;
   isExported: boolean;
   removed: number;

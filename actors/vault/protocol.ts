@@ -117,6 +117,6 @@ export interface VaultDelivery {
 
 /**
  * Returns the secrets for these jobs (`ids`: 16 bytes each) of a plugin instance, and adds an audit record of the delivery to the turn.
- * Null: no secret is granted to the instance. Throws if `waitsFor` gives a reason for the instance.
+ * Null: there is no vault, or no secret is granted to the instance. Throws if `waitsFor` gives a reason for the instance.
  */
 export type Deliver = (turn: Turn, instance: string, ids: Uint8Array) => Delivery | null;

@@ -78,8 +78,8 @@ function readContents(reader: Reader, { dataKey, contents: version }: Keyring): 
 }
 
 /**
- * Reads every record into the vault. Returns a problem for each record that is missing, or is not the version that was written last.
- * The vault lists the names of these records as damaged.
+ * Reads every principal and secret into the vault. Returns a problem for each record that is missing, is not in the table of contents, or is
+ * not the version that was written last. The vault lists the names of these records as damaged.
  */
 function readRecords(reader: Reader, vault: Vault, contents: Contents): string[] {
   const problems: string[] = [];
@@ -109,7 +109,7 @@ function readRecords(reader: Reader, vault: Vault, contents: Contents): string[]
 export class Vault {
   readonly principals = new Map<string, Principal>();
   readonly secrets = new Map<string, Secret>();
-  /** The names of records that do not open. A write replaces such a record. */
+  /** The names of records that do not open or are missing. A write replaces such a record. */
   readonly damaged: Record<RecordTable, Set<string>> = { vault_principals: new Set(), vault_secrets: new Set() };
   keyring: Keyring;
   readonly #unlockKey: Uint8Array;
@@ -132,7 +132,7 @@ export class Vault {
     return vault;
   }
 
-  /** Adds a record to the contents in memory. */
+  /** Sets a principal or secret in memory only. */
   take(table: RecordTable, record: VaultRecord): void {
     (this.#recordsOf(table) as Map<string, VaultRecord>).set(record.name, record);
   }
@@ -187,7 +187,7 @@ export class Vault {
     this.#isChanged = false;
   }
 
-  /** Returns a copy of this vault with new keys. Adds its records, sealed with the new keys, to the batch. */
+  /** Returns a copy of this vault with new keys. Adds its principals and secrets, sealed under the new data key, to the batch. */
   rekeyed(batch: Batch, unlockKey: Uint8Array, keys: Pick<Keyring, 'dataKey' | 'auditKeys'>): Vault {
     const fresh = Vault.make(unlockKey, { ...this.keyring, ...keys }, this.#random);
     for (const principal of this.principals.values()) fresh.putPrincipal(batch, principal);

@@ -4,7 +4,7 @@ import type { LedgerStore, StoreOptions } from '../../runtime/store/ledger-store
 import { exitStatus } from '../exit-status.ts';
 import { failure } from '../failure.ts';
 
-/** Runs `work` while this process holds the state. If another process holds the state, throws a `CommandFailure` that begins with `why`. */
+/** Runs `work` while this process holds the state. If another process holds it, throws a `CommandFailure` whose message begins with `why`. */
 export async function whileStopped<T>(
   { path, log, until }: Pick<Config['state'], 'path' | 'log'> & Pick<StoreOptions, 'until'>,
   why: string,

@@ -1,4 +1,4 @@
-// The common parts of the commands that write, verify and restore backups: how they fail, and what they print.
+// The common parts of the commands on backups and on the state: how they fail, and what they print.
 import type { Unsettled } from '../../actors/job/views/unsettled.ts';
 import type { BackupManifest } from '../../service/backup/manifest.ts';
 import { unsettledDocument } from '../../service/json/unsettled.ts';

@@ -1,4 +1,4 @@
-// Submits a job or a batch, and waits for a single job if the options ask for it. `plugin run`, `pipeline run`, `job rerun` and
+// Submits a job or a batch and, depending on the options, waits for a single job. `plugin run`, `pipeline run`, `job rerun` and
 // `schedule run` use this file.
 import { Option } from 'commander';
 import { exitStatus } from '../exit-status.ts';
@@ -146,7 +146,7 @@ export function rerun(path: string, call: ClientCall<RerunOptions>): Promise<num
   return submit(path, body, call, wait === true);
 }
 
-/** Submits a job. If `waits`, waits for the end of the job and shows it; otherwise prints the id. Resolves with the exit status. */
+/** Submits a job. If `waits`, waits until the job has ended and shows its result; otherwise prints its id. Resolves with the exit status. */
 export async function submit(
   path: string,
   body: object,

@@ -49,7 +49,7 @@ export type OverviewDocument = {
   readonly recent: TimesDocument & {
     readonly seconds: number;
     readonly per_second: number;
-    /** Null: no job ended. */
+    /** The share of failed jobs among those that ended and were not cancelled. Null: there were none. */
     readonly error_rate: number | null;
   };
   /** How many jobs ended and how many failed in each minute, from `since` to the current minute. */
@@ -83,7 +83,7 @@ export function fetchOverview(client: Client, signal?: AbortSignal): Promise<Ove
 
 const minuteMs = 60_000;
 
-/** How many jobs ended per second between two overviews. Null: they are too far apart, or the second is not later than the first. */
+/** How many jobs ended per second between two overviews. Null: the overviews are too far apart, or the second is not later than the first. */
 export function settledPerSecond(before: OverviewDocument, after: OverviewDocument): number | null {
   const { settled } = after.trend;
   const seconds = (msOf(after.captured_at) - msOf(before.captured_at)) / 1000;

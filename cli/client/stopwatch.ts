@@ -34,7 +34,7 @@ export function readStopwatch(client: Client, plugin: string, query: ClientQuery
   return client.get<StopwatchDocument>(`/stopwatch/${segment(plugin)}`, form, query);
 }
 
-/** A window that an option names. */
+/** A window, as two RFC 3339 times. */
 export type TimeRange = { readonly from: string; readonly to: string };
 
 /** Parses a window such as `2h..1h`: its beginning and its end, each as `parseInstant` reads it. */

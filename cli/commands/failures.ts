@@ -1,4 +1,4 @@
-// The command `headgate failures`, which prints groups of failed jobs with equal errors.
+// The command `headgate failures`, which prints groups of failed jobs whose errors have the same pattern.
 import { Option } from 'commander';
 import { clientCommand } from '../client/connect.ts';
 import { fetchFailureGroups } from '../client/failures.ts';

@@ -54,8 +54,8 @@ export const jobCancel = clientCommand<Options>({
 const refusals: readonly unknown[] = ['unknown_job', 'ending'];
 
 /**
- * Cancels one job. If it has already ended, returns its status instead of throwing. A refusal is also returned if the job is one
- * of several.
+ * Cancels one job. If the job has already ended, returns its status instead of throwing. If the job is one of several, a refusal that
+ * `refusals` lists is also returned.
  */
 async function cancel(
   client: Client,

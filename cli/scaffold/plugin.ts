@@ -1,4 +1,4 @@
-// A new working plugin: manifest, code, a sample payload, and a test that passes.
+// A new working plugin: manifest, code, a sample payload, and the command line of a test that passes.
 import type { NewFile } from './files.ts';
 import { pythonFiles } from './python.ts';
 import { typescriptFiles } from './typescript.ts';

@@ -1,4 +1,4 @@
-// A new plugin in TypeScript. It needs no package: the types of headgate are copied beside it, and types are removed when the
+// A new plugin in TypeScript. The plugin needs no package: it contains a copy of the types of headgate, and types are removed when the
 // plugin is loaded.
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';

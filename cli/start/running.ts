@@ -28,8 +28,8 @@ export function leaveAddress(statePath: string, address: ServiceAddress): void {
 }
 
 /**
- * Reads the address of the service that runs on a state directory. Null if no service runs there, or if this process cannot
- * tell (another container, another user).
+ * Reads the address of the service that runs on a state directory. Null if no service with an API runs there, or if this process
+ * cannot tell (another container, another user).
  */
 export function runningAddress(statePath: string): ServiceAddress | null {
   try {

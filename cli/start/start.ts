@@ -36,7 +36,7 @@ export type StartOptions = {
   readonly adjust?: (config: Config) => Config;
   /** Whether the state is backed up before it gets a newer format. Default: yes. */
   readonly backsUp?: boolean;
-  /** The log; by default on stderr, in the format of the configuration. */
+  /** The log; by default on stderr, in the format that the configuration or the terminal sets. */
   readonly startLog?: StartLog;
 };
 
@@ -53,8 +53,8 @@ export type Started = {
 };
 
 /**
- * Resolves when the service is up. Throws a `CommandFailure` if the configuration is invalid, or if a part of the service cannot
- * start.
+ * Resolves when the service is up. Throws a `CommandFailure` if the configuration is invalid, if the note of the accepted lock or the backup
+ * before an upgrade cannot be written, or if a part of the service cannot start.
  */
 export async function start({
   path,
@@ -188,8 +188,8 @@ function later(act: () => void, ms: number): void {
 }
 
 /**
- * Whether the API uses TLS and, if so, the host name that clients on this machine expect in its certificate: the first of its names that is
- * not a wildcard.
+ * Whether the API uses TLS and, if so, the host name that clients on this machine expect in the certificate: its first name without a
+ * wildcard, if it has one.
  */
 function schemeOf(certificate: Certificate | undefined): Pick<ServiceAddress, 'tls'> {
   if (certificate === undefined) return {};

@@ -23,7 +23,7 @@ export type WorkLogOptions = {
   readonly log: Logger;
   /** Returns the settings in force. */
   readonly settings: () => Config['log'];
-  /** Finds the origin of a job. The job's log line names the run in this origin. Absent: the lines name no runs. */
+  /** Finds the origin of a job. The job's log line names the run whose step created the job. Absent: the lines name no runs. */
   readonly originOf?: (id: JobId) => JobOrigin | null;
   readonly later: (act: () => void, ms: number) => void;
 };

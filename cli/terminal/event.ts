@@ -42,7 +42,7 @@ export function eventLine({ type, fields }: StreamEvent): TerminalLine {
   ];
 }
 
-/** The object that `--json` prints: id and type, then the fields of the event. */
+/** The object that `--json` prints: the id if the event has one, the type, then the fields of the event. */
 export function eventDocument({ id, type, fields }: StreamEvent): object {
   return { ...(id !== '' && { id }), type, ...fields };
 }

@@ -73,7 +73,7 @@ export class JobTree {
 
   /**
    * The lines of the drawing, with at most `siblingsMax` children of each job. If a job has more children, those that failed or
-   * have failed descendants are chosen first. With `failed`, only failed jobs and their ancestors are drawn.
+   * have failed descendants are chosen first. With `failed`, only the root, failed jobs and their ancestors are drawn.
    */
   lines(siblingsMax: number, { failed = false } = {}): TerminalLine[] {
     if (this.#top === null) return [];

@@ -1,5 +1,5 @@
-// The terminal as a screen that is redrawn repeatedly; keys and size changes are its events. It is the alternate screen of the terminal:
-// when it closes, the terminal shows its earlier contents again.
+// A screen that is redrawn repeatedly. Its events are keys, size changes, calls of `wake`, and its end. It uses the alternate screen of the
+// terminal: when the screen closes, the terminal shows its earlier contents again.
 import type { Io } from '../io.ts';
 import { type Piece, printable, type TerminalLine, textOf, writeLine } from './text.ts';
 
@@ -121,7 +121,7 @@ export class Screen {
     }
   }
 
-  /** Stops the process group, as the terminal does if the key is not read as input. `process.kill` returns when the group is continued. */
+  /** Stops the process group, as Ctrl+Z does outside raw mode. `process.kill` returns when the group is continued. */
   #suspend(): void {
     this.#hide();
     process.kill(0, 'SIGTSTP');

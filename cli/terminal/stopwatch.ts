@@ -91,7 +91,7 @@ function columnsOf(
   return values;
 }
 
-/** A row for each step that has samples in one of the windows. Percentiles that stand out are marked. */
+/** A row for each step that has samples in at least one of the windows. Percentiles that stand out are marked. */
 export function comparisonLines({ plugin, before, after, steps }: Comparison): TerminalLine[] {
   const measured = steps.filter(step => step.before.sample_count + step.after.sample_count > 0);
   const title: TerminalLine = [{ text: plugin, style: 'bold' }, `, ${rangeText(before)} against ${rangeText(after)}`];

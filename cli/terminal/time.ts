@@ -33,7 +33,7 @@ export function msOf(at: string): number {
   return Date.parse(at.replace(/\.\d+/, '')) + Number(`0.${digits}`) * 1000;
 }
 
-/** The milliseconds between two times of a job, at least 0; null if one of the times is missing. */
+/** The milliseconds from one RFC 3339 time to another, at least 0; null if one of the times is null. */
 export function spanMs(from: string | null, to: string | null): number | null {
   return from === null || to === null ? null : Math.max(0, msOf(to) - msOf(from));
 }

@@ -1,4 +1,4 @@
-// Draws the timeline of a run: a row with a strip for each step, the critical path, and the jobs that were slowest or failed first.
+// Draws the timeline of a run: a row with a strip for each step, the critical path, the slowest jobs, and the first failed jobs.
 import { densityStrip } from './plot.ts';
 import { table } from './table.ts';
 import { type Piece, statusPiece, type TerminalLine } from './text.ts';

@@ -24,7 +24,7 @@ export type Abandoned = { readonly records: string | null; readonly keyFile: str
 
 /**
  * Abandons the vault. A crash leaves the vault either unchanged or abandoned. In the second case, the next start of the service, or the next
- * command that locks the state directory, completes the remaining steps.
+ * `headgate vault` command that locks the state directory, completes the remaining steps.
  */
 export function abandonVault(place: VaultLocation): Abandoned {
   return withStore(place, store => {

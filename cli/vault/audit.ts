@@ -93,7 +93,7 @@ export function wantedBy(filter: AuditFilter): (line: AuditLine) => boolean {
   return line => wanted.every(([field, value]) => matches(line, field, value));
 }
 
-/** Whether the field of the record has this value. A delivery also matches each of its secrets, and each of its jobs as `job:<id>`. */
+/** Whether the field of the record has this value. A delivery of secrets to jobs also matches each secret, and each job as `job:<id>`. */
 function matches(record: AuditRecord, field: keyof AuditFilter, value: string | undefined): boolean {
   if (record[field] === value) return true;
   if (field === 'secret') return record.secrets?.includes(value!) === true;

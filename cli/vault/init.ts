@@ -46,8 +46,8 @@ export function showAndInit(place: VaultLocation, show: (made: CreatedVault) => 
 }
 
 /**
- * Prepares a vault. Throws VaultCommandError if there is a vault or a key file already, or if the key in the environment cannot be used. After a
- * crash there is no vault, or a complete one.
+ * Prepares a vault. Throws VaultCommandError if there is a vault already, if its key file would replace an existing file, or if the key in the
+ * environment cannot be used. After a crash there is no vault, or a complete one.
  */
 function prepare(store: Store, place: VaultLocation): PreparedVault {
   const { file, variable } = place.keys;

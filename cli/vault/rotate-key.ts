@@ -1,4 +1,4 @@
-// Gives a vault a new unlock key and a new data key. The old unlock key then no longer opens the vault.
+// Gives a vault a new unlock key, data key and audit key. The old unlock key then no longer opens the vault.
 import { randomBytes } from 'node:crypto';
 import { keyBytes } from '../../actors/vault/records/barrier.ts';
 import { takeNextKey, writeNextKey } from '../../actors/vault/unlock-key.ts';
@@ -10,9 +10,8 @@ export function assertOpens(place: VaultLocation): void {
 }
 
 /**
- * Gives the vault a new unlock key of 32 bytes. One commit makes the new key valid and the old one invalid. Before this commit,
- * the new key is written to a file beside the old one. If the key comes from the environment, the caller must have saved the new
- * key beforehand.
+ * Gives the vault a new unlock key of 32 bytes. One commit makes the new key valid and the old one invalid. If the old key is in a file, the
+ * new key is written to a file beside it before this commit. If the old key is in the environment, the caller must have saved the new key.
  */
 export function rotateKey(place: VaultLocation, unlockKey: Uint8Array): void {
   const { file, variable } = place.keys;

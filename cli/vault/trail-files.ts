@@ -39,8 +39,8 @@ export type Exported = {
 };
 
 /**
- * Verifies the whole trail, and writes its records from before `beforeUs` into a new file. Resolves with null, and writes no
- * file, if there are no such records. The file gets its name when it is complete on disk. If the trail is broken, throws
+ * Verifies the whole trail, and writes the records that precede the first one at or after `beforeUs` into a new file. Resolves with null,
+ * and writes no file, if there are no such records. The file gets its name when it is complete on disk. If the trail is broken, throws
  * VaultCommandError and leaves no file.
  */
 export async function exportTrail(place: VaultLocation, file: string, beforeUs: number): Promise<Exported | null> {

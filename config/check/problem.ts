@@ -17,7 +17,7 @@ export function reportIn(root: SourceNode, report: Report): ReportAt {
   return (path, message, at = 'value') => report({ place: placesAt(root, path)[at], path, message });
 }
 
-/** Beginning with this length, a value is also replaced where a message does not quote it. */
+/** A value of at least this length is replaced even where the message has it without quotes. */
 const unquotedCharactersMin = 8;
 
 /** Replaces, in the message of the problem, the value at the problem's path by the text in the file: variables in that text can hold secrets. */

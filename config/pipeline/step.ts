@@ -99,7 +99,7 @@ function readWork(value: StepSource, at: NodePath, reportAt: ReportAt) {
   };
 }
 
-/** The keys of steps that create jobs. */
+/** The keys that only steps with `uses` or `call` can have, except `retry`, which needs `uses`. */
 const workKeys = ['foreach', 'fail_fast', 'with', 'baggage', 'timeout'];
 
 function refuseWork(value: StepSource, kind: string, at: NodePath, reportAt: ReportAt): void {

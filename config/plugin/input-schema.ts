@@ -1,4 +1,4 @@
-// Expands schemas of payloads, which are full JSON Schemas or the short form `{ field: type }`.
+// Expands the schemas of payloads and results, which are full JSON Schemas or the short form `{ field: type }`.
 import type { Json, JsonObject } from '../../runtime/packing.ts';
 import { hint } from '../check/suggestion.ts';
 

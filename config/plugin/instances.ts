@@ -37,8 +37,8 @@ export type Instances = {
 };
 
 /**
- * Returns why a name cannot be used as an instance, and reports the problems of a plugin that is not usable. Null if the name is
- * unknown.
+ * Returns why a disabled or unusable plugin cannot be used as an instance, and reports the problems of an unusable one. Null for every other
+ * name.
  */
 export function reportUnusable(instances: Instances, name: string, report: Report): string | null {
   if (Object.hasOwn(instances.disabled, name))

@@ -1,4 +1,4 @@
-// The JSON Schema of a configuration file, after interpolation and merging.
+// The JSON Schema of the configuration, after interpolation and after its files are merged.
 
 import { sandboxKinds } from '../../runtime/processes/sandbox.ts';
 import { logFormats, loggedJobs, logLevels, servers } from '../config.ts';

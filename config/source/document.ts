@@ -1,4 +1,4 @@
-// Parses YAML into a source tree, in which each key and value has its location in the file. No other file uses the yaml library.
+// Parses YAML into a source tree, in which each key and value has its location in the file. Except for tests, only this file imports yaml.
 import { isAlias, isMap, isNode, isScalar, LineCounter, type Node, parseDocument, Schema, type YAMLError } from 'yaml';
 import type { ConfigProblem } from '../check/problem.ts';
 import type { ListNode, MapEntry, MapNode, NodePath, ScalarNode, SourceLocation, SourceNode } from './tree.ts';

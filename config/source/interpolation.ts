@@ -1,5 +1,5 @@
 // Replaces `${NAME}` and `${NAME:-default}` in scalars. This happens after parsing, so a variable can change a value, but never
-// the structure. Integers that a number cannot hold exactly are reported.
+// the structure. Integers beyond ±(2^53 − 1), which a number may have rounded, are reported.
 import type { Report } from '../check/problem.ts';
 import { typedScalar } from './document.ts';
 import type { MapEntry, NodePath, ScalarNode, SourceNode } from './tree.ts';

@@ -29,7 +29,7 @@ const components = '#/components/schemas/';
 export type Embedded = {
   /** The replacement of the schema: the converted schema, or a reference to its component. */
   readonly schema: JsonObject;
-  /** The components to which `schema` refers, by name. */
+  /** The components to which `schema` refers, directly or through other components, by name. */
   readonly components: { readonly [name: string]: JsonObject };
 };
 
@@ -118,7 +118,7 @@ function placesOf(schema: JsonObject, name: string): SchemaPlace[] {
   return found;
 }
 
-/** Returns a valid name for a component that is not in `taken`, and adds the name to `taken`. */
+/** Returns a valid component name that is not in `taken` yet, and adds it to `taken`. */
 function unused(name: string, taken: Set<string>): string {
   const fit = name.replace(/[^\w.-]/g, '_');
   let free = fit;
@@ -188,7 +188,7 @@ function rewrite(schema: Json, above: string, how: Rewriting): JsonObject {
     if (referring.includes(keyword) && typeof value === 'string') return [['$ref', how.resolve(value, base)]];
     if (how.isOld && '$ref' in schema) return [];
     if (how.isOld && keyword === 'additionalItems' && !Array.isArray(schema['items'])) return [];
-    // An infinite bound is left out: JSON cannot express it, and it has no effect.
+    // An infinite number, such as `maximum: .inf`, is left out, because JSON cannot express it.
     if (typeof value === 'number' && !Number.isFinite(value)) return [];
     const name = newKeyword(keyword, schema, how.isOld);
     const kind = contents.get(keyword);

@@ -2,7 +2,7 @@
 import { type ProblemCode, problems } from '../problem.ts';
 import type { Route } from '../route.ts';
 
-/** The codes that docs/reference.md names once for all routes, because they do not depend on a single route. */
+/** The codes that any request may get. docs/reference.md lists them once, and not with each route. */
 export const everywhere: readonly ProblemCode[] = [
   'malformed_request',
   'invalid_path',

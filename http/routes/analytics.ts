@@ -1,4 +1,4 @@
-// Analytics (docs/contract.md#analytics): the queue, and the totals of the last 24 hours.
+// Analytics (docs/contract.md#analytics): the queue, and the numbers of open jobs and of jobs that settled in the last 24 hours.
 
 import { activeJobsMax } from '../../actors/job/analytics.ts';
 import { statuses } from '../../actors/job/records/job.ts';

@@ -1,4 +1,4 @@
-// All routes of the API, by section.
+// All routes of the API. docs/reference.md lists the sections, and the routes of each section, in this order.
 import type { Route } from '../route.ts';
 import { actionRoutes } from './actions.ts';
 import { analyticsRoutes } from './analytics.ts';

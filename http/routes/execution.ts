@@ -198,8 +198,8 @@ export function findPipeline(config: Config, name: string): PipelineDefinition |
 }
 
 /**
- * Answers a call: with the refusal, with 202 and the id, or with the job document for a caller that has waited. `members` are added to
- * the 202.
+ * Answers a call: with the refusal, with 202 and the id (to which `members` are added), or with the job document for a caller that has
+ * waited.
  */
 export function answerSubmitted(
   call: HttpCall,

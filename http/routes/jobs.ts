@@ -1,4 +1,4 @@
-// One job, and the tree below it (docs/contract.md#jobs).
+// Reads one job and the tree below it, and cancels jobs (docs/contract.md#jobs).
 
 import { type Waits, waitReasons } from '../../actors/job/protocol.ts';
 import { pipelinePlugin } from '../../actors/job/records/job.ts';
@@ -204,7 +204,7 @@ function answerJob(
   return isAsked ? engine.waits(id).then(answer) : answer(null);
 }
 
-/** Answers with the job document for a caller that has waited: 200 if the job has settled, else 202. */
+/** Answers with the job document for a caller that has waited: 200 if the job has settled, else 202; 404 if it is no longer stored. */
 export async function answerAsItStands(
   call: Pick<HttpCall, 'engine' | 'caller' | 'onGone'>,
   id: JobId,

@@ -1,4 +1,4 @@
-// The overview: what waits, runs and fails at present (docs/overview.md). A token that may read jobs is enough.
+// The overview: what waits, runs and fails at present (docs/overview.md). The scope `jobs:ro` is enough.
 import { breakerStates } from '../../actors/job/queue-protocol.ts';
 import { failureStatuses, statuses } from '../../actors/job/records/job.ts';
 import { Type } from '../../runtime/schema-type.ts';

@@ -1,4 +1,4 @@
-// One pipeline as it is drawn, for API tokens that may call plugins.
+// One pipeline with its steps, branches and phases, for API tokens that may call plugins.
 
 import { drawnPipeline } from '../../actors/pipeline/views/drawn-pipeline.ts';
 import type { PipelineDefinition } from '../../config/pipeline/definition.ts';
@@ -37,7 +37,6 @@ const step = Type.Object({
   steps: Type.Optional({ ...inner, description: 'With `steps`: steps of this form.' }),
 });
 
-/** The schema of the answer. */
 const pipelineSchema: Schema = Type.Object({
   name: Type.String(),
   description: text('Absent if the configuration has none.'),

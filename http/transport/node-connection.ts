@@ -14,7 +14,7 @@ import { idleMsMax, type RequestHandler } from './transport.ts';
 export const pipelinedMax = 128;
 /** While a body arrives, at least this many bytes must arrive every `idleMsMax`: 16 KiB a second, as in uWebSockets.js. */
 export const arrivingBytesMin = 16 * 1024 * (idleMsMax / 1000);
-/** How long the connection stays open after a refusal, to let the caller read the refusal (`#hangUp`). */
+/** The maximum time that the connection stays open after a refusal, to let the caller read the refusal (`#hangUp`). */
 const lingerMsMax = 1_000;
 
 const tooSlow = `at least ${arrivingBytesMin} bytes of a body must arrive every ${idleMsMax / 1000} s`;
@@ -60,8 +60,8 @@ export class NodeConnection implements ConnectionContext {
   }
 
   /**
-   * Refuses input that the parser rejects or that took too long. The refusal is sent after the answers to earlier requests that
-   * have arrived completely.
+   * Refuses input: the parser rejects it, it took too long, or it is a CONNECT. The refusal is sent after the answers to earlier
+   * requests that have arrived completely.
    */
   refuse(refusal: HttpProblem): void {
     if (this.#isEnding) return;
@@ -73,7 +73,7 @@ export class NodeConnection implements ConnectionContext {
     else this.#wait(() => this.#hangUp(refusal));
   }
 
-  /** Handles the waiting requests; called once, when the address is open. */
+  /** Called when the address is opened. Handles the first waiting request; each further one follows the answer to the one before. */
   opened(): void {
     this.#next();
   }

@@ -135,7 +135,7 @@ function handle(
 
 type ParserError = Error & { readonly code?: string; readonly reason?: string };
 
-/** The refusal for a parser error; null for any other error of the connection. */
+/** The refusal for a parser error, or for a head that took too long; null for any other error of the connection. */
 function refusalOf({ code = '', reason }: ParserError): HttpProblem | null {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':

@@ -15,7 +15,7 @@ export interface ResponseTarget {
    * whole body; null if the body is chunked.
    */
   onBody(length: number | null, arrived: (chunk: Uint8Array, isLast: boolean) => void): void;
-  /** Tells the server that the request is complete and will be answered later. The following requests of its connection wait. */
+  /** Tells the server that the request will be answered later. The following requests of its connection wait until then. */
   hold(): void;
   respond(head: ResponseHead, body: string | Uint8Array): void;
   /**

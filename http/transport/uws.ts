@@ -1,4 +1,4 @@
-// The HTTP server uWebSockets.js; docs/http.md lists its limits. No other file imports uWebSockets.js.
+// The HTTP server uWebSockets.js; docs/http.md lists its limits. No other file of the service imports uWebSockets.js.
 
 import type { AppOptions, HttpRequest, HttpResponse, TemplatedApp, us_listen_socket } from 'uWebSockets.js';
 import type { Certificate } from '../../config/certificate.ts';

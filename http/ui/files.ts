@@ -56,7 +56,7 @@ function load(directory: string): Map<string, UiFile> {
   );
 }
 
-/** The page, with its files below `path`. */
+/** The page, in which `path` replaces the prefix `/ui` of all links to the files. */
 export function pageAt(path: string): UiFile {
   const page = uiFiles().get(pageName)!;
   const text = Buffer.from(page.plain).toString('utf8').replaceAll('"/ui/', `"${path}/`);

@@ -1,4 +1,4 @@
-// Events of webhook deliveries: one for every accepted delivery, and a bounded number for refused ones.
+// Events of webhook deliveries: one for every accepted delivery; for refused deliveries the rate of events is bounded.
 import type { Observations, PlainObservation } from '../../actors/hub/protocol.ts';
 import { type HttpProblem, type ProblemCode, problemStatus } from '../problem.ts';
 

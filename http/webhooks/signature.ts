@@ -6,7 +6,7 @@ import { standardKeyBytes } from '../../config/section/webhook-key.ts';
 /** Returns the value of the header with this lower-case name. */
 export type HeaderOf = (name: string) => string | undefined;
 
-/** Whether a signature of these bytes was made with the endpoint's key. If the endpoint has a signed time, this time must be recent, too. */
+/** Whether a signature of these bytes was made with the endpoint's key. If the endpoint has a signed time, this time must be close to now, too. */
 export type Verify = (header: HeaderOf, body: Uint8Array, nowMs: number) => boolean;
 
 /**

@@ -8,8 +8,8 @@ import { storeIdPattern } from '../store/store-id.ts';
 import { listSegments, type Segment } from './segments.ts';
 
 /**
- * The maximum number of full segments that wait for their copies. If more wait, the oldest is reused and not copied: a full backup disk must
- * not stop work.
+ * The maximum number of full segments that wait for their copies. If more wait, the oldest that is not being copied is released without a
+ * copy: a full backup disk must not stop work.
  */
 export const waitingMax = 16;
 const retryMs = 10_000;
@@ -61,7 +61,7 @@ export class ArchiveQueue {
     return this.#failure;
   }
 
-  /** Copies segments to this directory from now on, and begins at once. */
+  /** Copies segments to this directory from now on. Does not wait for a pending retry. */
   archiveTo(directory: string, report: ArchiveReport): void {
     if (directory !== this.#target?.directory) this.#copied.clear();
     this.#target = { directory, report };

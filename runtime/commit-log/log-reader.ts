@@ -134,7 +134,7 @@ export function hasTurns(segment: Segment): boolean {
 
 /**
  * Throws StoreFault if turns in the log were appended after a newer checkpoint than `from`. The pages of `from` may then have been reused, so
- * its roots must not be written back. Reads only the headers.
+ * its roots must not be written back. Checks only the headers.
  */
 export function assertNewest(segments: readonly Segment[], from: LogStart): void {
   const files = segmentsFrom(segments, from);

@@ -43,7 +43,7 @@ export class LogWriter {
   #offset = 0;
   #last: Lsn;
   #appendedBytes = 0;
-  /** The segments before the current one that a checkpoint may need. */
+  /** The segments before the current one that `releaseBefore` has not released. */
   #older: KeptSegment[];
   /** Null: segments are not archived. */
   readonly #queue: ArchiveQueue | null;
@@ -57,7 +57,7 @@ export class LogWriter {
     this.#segments = new Segments(directory, segmentBytesMax);
     this.#segments.recycle(unused);
     this.#queue = keeps ? new ArchiveQueue(segments => this.#segments.recycle(segments)) : null;
-    // The segments keep the size to which they grew under earlier holders of the log.
+    // The segments keep the size to which they grew under earlier owners of the state directory.
     this.#current = this.#segments.take(segment, Math.floor(this.#segments.spareBytes / 2));
     this.#prepareNext();
   }

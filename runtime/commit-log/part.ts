@@ -17,7 +17,7 @@ export type PartHeader = {
   /** The number of the segment that the part was written to. A segment that is used again gets a new number. */
   readonly segment: number;
   readonly lsn: Lsn;
-  /** Each holder of the state has a greater epoch than the one before. */
+  /** The epoch of the owner that appended the turn. Each owner of the state directory has a greater epoch than the owner before. */
   readonly epoch: number;
   /** When the turn was appended, in µs since the Unix epoch. */
   readonly atUs: number;

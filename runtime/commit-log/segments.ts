@@ -45,7 +45,7 @@ export function listSegments(directory: string): Segment[] {
   return found.sort((one, other) => one.number - other.number);
 }
 
-/** Makes segments, one ahead of the one in use. */
+/** Makes and recycles segments. `prepare` makes the next segment while turns are still appended to the current one. */
 export class Segments {
   readonly #directory: string;
   readonly #bytesMax: number;
@@ -53,7 +53,7 @@ export class Segments {
   #spares: Segment[] = [];
   #next: OpenSegment | null = null;
   #isPreparing = false;
-  /** The number that the segment in preparation will have; null if `take` did not wait for this segment, which then becomes a spare. */
+  /** The number that the segment in preparation will have. Null: `take` was called meanwhile, so this segment becomes a spare. */
   #wanted: number | null = null;
   #isClosed = false;
 
@@ -100,7 +100,7 @@ export class Segments {
       try {
         this.#next = this.#adopt(spare.path, number);
       } catch {
-        // The turn is already on disk, so this failure must not fail it. `take` makes the segment, and throws if that fails too.
+        // The caller's turn or checkpoint is already on disk and must not fail. `take` makes the segment, and throws if that fails too.
       }
       return;
     }
@@ -119,14 +119,14 @@ export class Segments {
       });
   }
 
-  /** Makes the prepared file the next segment, or a spare if `take` could not wait for it. */
+  /** Makes the prepared file the next segment, or a spare if `take` was called meanwhile. */
   #offer(path: string, bytes: number): void {
     if (this.#isClosed) rmSync(path, { force: true });
     else if (this.#wanted !== null) this.#next = this.#adopt(path, this.#wanted);
     else this.#spares.push({ number: 0, bytes, path });
   }
 
-  /** Takes segments that nothing needs any more: keeps the largest as spares, and removes the others. */
+  /** Takes segments that nothing needs any more: keeps the largest that do not exceed `bytesMax` as spares, and removes the others. */
   recycle(segments: readonly Segment[]): void {
     try {
       for (const segment of segments) {

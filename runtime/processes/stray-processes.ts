@@ -4,8 +4,8 @@ import { Alarm } from '../alarm.ts';
 import { processNumbers } from './identity.ts';
 
 /**
- * The environment variable that marks a process and its children with their origin: `<host>` for a host and its threads, `<host>.<n>` for
- * the nth program that the host has started.
+ * The environment variable that marks a process and its children with their origin: `<host>` for a host, `<host>.<n>` for the nth program
+ * that the host has started.
  */
 export const originVariable = 'LC_HEADGATE_ORIGIN';
 
@@ -16,7 +16,7 @@ const idleScanMs = 500;
 /** After this many passes, a search gives up: some processes fork faster than they are found. */
 const scansMax = 20;
 
-/** Kills all processes whose origin `doomed` accepts, and returns their number. Finds none outside Linux. */
+/** Kills all other processes whose origin `doomed` accepts, and returns their number. Finds none outside Linux. */
 export function killByOrigin(doomed: (origin: string) => boolean): number {
   let found = 0;
   for (const pid of processNumbers()) {
@@ -81,7 +81,7 @@ export class StrayProcesses {
     });
   }
 
-  /** Kills all processes whose origin is this host or one of its programs. Gives up after `scansMax` passes. */
+  /** Kills all other processes whose origin is this host or one of its programs. Gives up after `scansMax` passes. */
   killAll(): void {
     for (let scan = 0; scan < scansMax; scan++) if (killByOrigin(origin => this.#isOurs(origin)) === 0) return;
   }

@@ -108,7 +108,7 @@ export class Checkpoints {
     return this.#number;
   }
 
-  /** Called before each commit. If a checkpoint is overdue, waits for it. Throws StoreFull or StoreFault if it fails. */
+  /** Called before each commit. If a checkpoint is overdue, makes one first (`complete`). Throws StoreFull or StoreFault if that fails. */
   admit(): void {
     if (this.#due() >= overdue) this.complete();
   }
@@ -177,7 +177,7 @@ export class Checkpoints {
   }
 
   /**
-   * Gives the file its name. Any error is a fault, even on a full disk: after an error it is unknown which of two checkpoints a start would
+   * Gives the file its final name. Any error is a fault, even on a full disk: after an error it is unknown which of two checkpoints a start would
    * find, and only the pages of one are held.
    */
   #put(aside: string): void {
@@ -228,7 +228,7 @@ export class Checkpoints {
     }
   }
 
-  /** Gives the file its name, on the thread that commits, so that an older checkpoint can never replace a newer one. */
+  /** Gives the file its final name, on the thread that commits, so that an older checkpoint can never replace a newer one. */
   #finish(pending: Pending, aside: string): void {
     if (this.#pending !== pending) {
       rmSync(aside, { force: true });

@@ -1,7 +1,7 @@
 // A lock between processes: no process opens a store while another commits to it.
 //
 // LMDB keeps the number of the newest commit in `lock.mdb`. A process that opens the store reads this number from the data file and writes
-// it to `lock.mdb`, without taking any lock. If another process commits in between, the number in `lock.mdb` goes back by one. Then the
+// it to `lock.mdb`, without taking any lock. If another process commits in between, the number in `lock.mdb` goes back. Then the
 // next commit overwrites the commit of the other process, and pages that are in use count as free.
 import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';

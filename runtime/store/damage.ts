@@ -88,7 +88,7 @@ class DataFile {
   #pageBytes = pageBytesMin;
   /** The meta pages as they were at the beginning of the check. Each commit changes them. */
   readonly #metas: Buffer;
-  /** The number of pages that are in use and in the file. Every page number in the file must be smaller. */
+  /** The number of pages in the file, up to the last page that the newest meta page names. Every page number must be smaller. */
   #pages = 0;
   /** Whether the check reads all pages that are in use, or only roots. */
   #isWhole = false;
@@ -206,7 +206,7 @@ function treeAt(page: Buffer, at: number): Tree {
   return { depth: page.readUInt16LE(at + depthAt), root: pageNumber(page, at + rootAt) };
 }
 
-/** Reads a page number. A number that a double cannot represent is wrong in any case: rounded, it is still too large. */
+/** Reads a page number. A double rounds numbers above 2^53, but these are too large for a page of a file in any case. */
 function pageNumber(page: Buffer, at: number): number {
   return Number(page.readBigUInt64LE(at));
 }

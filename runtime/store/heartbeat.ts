@@ -12,7 +12,7 @@ const renewing = 0;
 const over = 1;
 
 /**
- * The code of the thread that renews the time. The thread shares nothing with the thread that commits, so that neither a slow
+ * The code of the thread that renews the time. The thread never waits for the thread that commits, so that neither a slow
  * disk nor a long turn stops it. The code is a text, because it must run from the sources as well as from the build.
  */
 const code = `

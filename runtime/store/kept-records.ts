@@ -1,4 +1,5 @@
-// The decoded records of a small table that is read again and again. A record is decoded again only if its bytes have changed.
+// The decoded records of a small table that is read again and again. While the table keeps the same keys, a record is decoded again only if
+// its bytes have changed.
 import type { Reader } from './store.ts';
 
 type Kept<T> = { readonly key: Buffer; value: Buffer; record: T | null };
@@ -17,7 +18,10 @@ export class KeptRecords<N extends string, T extends object> {
     this.#decode = decode;
   }
 
-  /** All records in the order of their keys. A record that has not changed since the last reading is the same object. */
+  /**
+   * All records in the order of their keys. If the last reading kept its records and found the same keys, a record whose bytes have not
+   * changed is the same object.
+   */
   read(reader: Reader<N>): T[] {
     if (!this.#readKnown(reader)) {
       const all = Array.from(reader.scan(this.#table, {}), ({ key, value }) => this.#keep(Buffer.from(key), value));

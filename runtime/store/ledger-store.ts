@@ -1,5 +1,5 @@
-// The ledger on disk. A commit appends its batch to the commit log, and waits only for that. When the commit returns, reads of LMDB show the
-// batch; the next checkpoint makes LMDB's own pages safe on disk.
+// The ledger on disk. A commit appends its batch to the commit log, and waits for the disk only there, unless a checkpoint is overdue. When the
+// commit returns, reads of LMDB show the batch; the next checkpoint makes LMDB's own pages safe on disk.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '../clock.ts';
@@ -55,7 +55,7 @@ export type LedgerStore = Store & {
   readonly segment: number;
   /** If the store keeps the segments of the log, copies them to this directory from now on. */
   archiveTo(directory: string, report: ArchiveReport): void;
-  /** Why the last attempt to archive the log failed. Null: it succeeded, or the log is not archived. */
+  /** Why the last attempt to archive the log failed. Null: it succeeded, or there was none. */
   readonly archiveFailure: string | null;
   /** If the store keeps the segments of the log, resolves when every turn so far is archived, or cannot be archived at present. */
   archived(): Promise<void>;
@@ -72,7 +72,7 @@ export function openReader(path: string): Reader {
 
 /**
  * Opens the ledger for a process that only reads, while another process may own it. If no process owns the ledger and its last stop was not
- * clean, it is recovered first. Throws as `openStore` does.
+ * clean, it is recovered first. Throws StoreFault if the ledger is damaged, or must be recovered while other processes read it.
  */
 export function openReaderBeside(path: string): Reader {
   const { lmdb, leave } = openBeside(path);
@@ -136,7 +136,7 @@ function recover(path: string): void {
 
 /**
  * Opens the ledger for writing. The process then holds the directory until `close`. Throws StoreHeld if another living process
- * holds the directory, and StoreFault if the ledger is damaged, or must be recovered while other processes read it.
+ * holds the directory, and StoreFault if the ledger is damaged, has an unreadable format, or must be recovered while other processes read it.
  */
 export function openStore(path: string, options: StoreOptions = {}): LedgerStore {
   const { silenceMs = silenceMsMax, watch = hasHeartbeat } = options;
@@ -176,7 +176,7 @@ function hold(path: string, commitLock: CommitLock, options: StoreOptions): Ledg
   const claim = takeClaim(path, (found?.epoch ?? 0) + 1);
   const { segmentBytes, churnBytes } = fitting(path, options.log);
   let fault: StoreFault | null = null;
-  // The commit lock is held until the store is open.
+  // Until the store is open, the caller holds the commit lock, and `guard` must not take it.
   let isOpen = false;
   const guarded = (act: () => void): void => {
     claim.assertOurs();
@@ -291,7 +291,7 @@ function storeOf({ path, commitLock, claim, opened: { lmdb, log, checkpoints }, 
   };
 }
 
-/** The wanted sizes, reduced on a small disk. */
+/** The wanted sizes, reduced on a small disk, but not below their minimums. */
 function fitting(path: string, wanted: LogSizes = defaultLogSizes): LogSizes {
   return {
     segmentBytes: wholePages(Math.max(segmentBytesMin, Math.min(wanted.segmentBytes, diskPart(path, segmentPart)))),

@@ -20,7 +20,7 @@ import { damageOf, StoreDamaged } from './damage.ts';
 import type { Range, Reader } from './store.ts';
 
 /**
- * Only the owner may use the files, because the ledger has all payloads and results. The types of the library lack this option.
+ * Only the user who owns the files may use them, because the ledger has all payloads and results. The types of the library lack this option.
  */
 const ownerOnly = { permissionsMode: 0o600 };
 /** The number of file descriptors that opening an environment needs, and one to spare. */
@@ -78,7 +78,7 @@ export function openLmdb<T extends string>(path: string, names: readonly T[], mo
   for (const name of ['data.mdb', 'lock.mdb']) closeToOthers(join(path, name));
   // The pages that are on disk stay as they are while the tables are created.
   const hold = isUnsynced ? holdPages(env) : null;
-  // All databases are opened in one transaction. Otherwise each new one would be a commit of its own, and wait for the disk.
+  // All databases are opened in one transaction. Otherwise each new one would be a commit of its own, and, if synced, wait for the disk.
   return { env, databases: env.transactionSync(() => databasesOf(env, names, mode !== 'beside')), hold };
 }
 

@@ -47,8 +47,8 @@ export function readOwner(directory: string): Owner | null {
 }
 
 /**
- * The holder that may still live, and must be watched for a sign of life; null: the directory may be taken. Throws StoreHeld if the holder
- * lives. `silent`: a holder that has shown no sign of life. `isLockFree`: no commit was in progress.
+ * The holder that may still live, and must be watched for a sign of life; null: the directory may be taken. Throws StoreHeld if the holder is
+ * known to live. `silent`: a holder that has shown no sign of life. `isLockFree`: no commit was in progress.
  */
 export function holderToWatch(directory: string, silent: Owner | null, isLockFree: boolean): Owner | null {
   const owner = readOwner(directory);
@@ -62,8 +62,8 @@ export function holderToWatch(directory: string, silent: Owner | null, isLockFre
 }
 
 /**
- * Whether the owner is an earlier process with the pid of this one. Only for an owner without start ticks: otherwise `isAlive` has compared
- * them.
+ * Whether the owner is an earlier process that had the pid of this one. False if the start ticks of the owner are known: then `isAlive` has
+ * compared them.
  */
 function isEarlierSelf({ pid, startTicks }: ProcessIdentity): boolean {
   return pid === process.pid && startTicks === null;

@@ -2,7 +2,7 @@
 import { statfsSync } from 'node:fs';
 import { StoreFull } from './store.ts';
 
-/** If less space than this is free, the ledger refuses new work, but running jobs can still write their results. */
+/** The usual reserve. If less space than the reserve is free, the ledger refuses new work, but running jobs can still write their results. */
 export const diskReserveBytes = 64 * 2 ** 20;
 /** The reserve is at least as large as a segment of the commit log and a turn of this size together. */
 const largeTurnBytes = 4 * 2 ** 20;
@@ -15,7 +15,10 @@ const commitReservePart = 1 / 8;
  * each changed value.
  */
 const writtenPerByte = 2;
-/** If this much space is free, it is not measured again for `ampleMs`: a measurement for each commit would slow down single jobs. */
+/**
+ * If this much space is free, it is not measured again for `ampleMs`, except for a large batch: a measurement for each commit would slow down
+ * single jobs.
+ */
 const ampleBytes = 8 * diskReserveBytes;
 const ampleMs = 100;
 

@@ -1,5 +1,5 @@
 // The unusable records, by table and key. The actors skip these records, which stay unchanged in the store. The list is kept only in
-// memory, because each start finds the records again.
+// memory: after a start, each of these records is found again when it is used.
 import { hexOf } from '../bytes.ts';
 import type { Table } from './store.ts';
 
@@ -59,7 +59,7 @@ export class SetAside {
     return this.#listed;
   }
 
-  /** Decodes a record. Returns undefined if that throws, which sets the record aside, or if `add` has added the record. */
+  /** Decodes a record. If that throws, sets the record aside and returns undefined. Also returns undefined for records that `add` has added. */
   read<T>(table: Table, key: Uint8Array, decode: () => T): T | undefined {
     if (this.#blamed.size > 0 && this.#blamed.has(nameOf(table, key))) return undefined;
     try {

@@ -11,7 +11,7 @@ export const tables = [
   'cancels', // kind (1) + job id (16) -> who cancelled the job, when and why. Kind 0: unsettled; 1: ended; 2: detached (records/cancel.ts)
   'holds', // reason + plugin + command, separated by NUL -> since when jobs are held for the reason; removed when no job is held
   'pauses', // kind + name + command of a target, separated by NUL -> the target's pause (records/pause.ts); removed when the pause ends
-  'hold_ends', // time in µs (8) + plugin + command, separated by NUL -> empty: a pause or hold ended at that time (records/hold-ends.ts)
+  'hold_ends', // time in µs (8) + plugin + command, separated by NUL -> empty: a hold, such as a pause, ended then (records/hold-ends.ts)
   'schedules', // id of a schedule -> the time up to which its occurrences are past, its last job, pause, failures, queue and latest firings
   'fired', // id of a schedule, NUL, time in ms (8) -> consecutive occurrences that fired, from that time on (actors/schedule/records/fired.ts)
   'actions', // id of an open action (16) -> its plan and its progress; removed when the action ends
@@ -26,7 +26,7 @@ export const tables = [
   'reruns', // job id (16) + job id (16) -> empty, 1 or 2 (records/reruns.ts)
   'tagged', // block key (12) -> how many jobs of the block have tags; absent if none has
   'tree', // root job id (16) + block key (12) -> which jobs of the block belong to the root
-  'runs', // run id (16) -> an unfinished pipeline run; + scope (4) -> an inner scope of it
+  'runs', // run id (16) -> an unfinished pipeline run; + scope (4) -> another scope of the run
   'run_deadlines', // time in µs (8) + run id (16) + kind (1) -> empty: the open run, or its phase, is stopped at that time
   'accepted_runs', // key of a block of runs that have not begun (12) -> their number, and the hash of their definition
   // Large results stay as long as the run's job, because values in parts refer to them (runtime/parted.ts).
@@ -46,7 +46,7 @@ export const tables = [
   'states', // plugin instance -> its state
   'counters', // plugin + command, separated by NUL -> counts of the command's jobs, such as accepted, running and failed (records/counts.ts)
   'minutes', // minute in µs (8) -> how many jobs settled in this minute with each status
-  'idempotency', // hash of API token and idempotency key (16) -> until when the key is remembered, its request's hash, its jobs
+  'idempotency', // hash of API token and key, or of endpoint and delivery (16) -> until when it is remembered, its request's hash, its jobs
   'idempotency_ends', // written by earlier versions; not used any more
   'dedupe', // hash of target and dedupe key -> until when another event with this key starts no run or step
   'vault', // `keyring` -> the vault's keys, encrypted; `contents` -> the current version of each record
@@ -66,7 +66,7 @@ export const indexTables = [
   'tagged_blocks', // block key (12) -> the hashes of the tags that its jobs have (16 each)
   'failures', // fingerprint (8) -> a group of failed jobs: its count, first and last time, last job, and counts by hour
   'failed_jobs', // time (8) + place in the commit (4) -> the times, places and fingerprints of up to 1,024 failed jobs from there on
-  'stopwatch', // minute (4) + plugin -> histograms of how long the plugin's steps took
+  'stopwatch', // minute (4) + plugin -> histograms of how long the plugin's commands and pipeline steps took (records/stopwatch.ts)
   'totals', // kind (1) + two names, separated by NUL -> histograms of durations since the index began (actors/index/records/totals.ts)
 ] as const;
 export type IndexTable = (typeof indexTables)[number];

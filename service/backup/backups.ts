@@ -18,17 +18,17 @@ export type BackupsOptions = {
   readonly log: Logger;
   readonly version: string;
   readonly storeId: () => string | null;
-  /** Why the last attempt to archive the commit log failed. Null: it succeeded, or archiving is off. */
+  /** Why the last attempt to archive the commit log failed. Null: it succeeded, or there was none. */
   readonly archiveFailure: () => string | null;
 };
 
 /** The state of the scheduled backups, for the doctor and the metrics. */
 export type BackupCondition = {
-  /** When the newest whole backup of this store in `backups.into` was written. Null: no such backup was found. */
+  /** When the newest whole backup of this store in `backups.into` whose name is a time was begun. Null: none was found. */
   readonly newestMs: number | null;
   /** Why the last scheduled backup was not written. Null: it was written, or no scheduled backup has been tried. */
   readonly failure: string | null;
-  /** Why the last attempt to archive the commit log failed. Null: it succeeded, or archiving is off. */
+  /** Why the last attempt to archive the commit log failed. Null: it succeeded, or there was none. */
   readonly archiveFailure: string | null;
   readonly startedAtMs: number;
 };
@@ -64,7 +64,7 @@ export class Backups {
     this.#timer.unref();
   }
 
-  /** Stops the schedule, and a backup that is being written. The next backup removes the unfinished directory. */
+  /** Stops the schedule, and a backup that is being written. The next backup beside the unfinished directory removes it. */
   stop(): void {
     if (this.#timer) clearInterval(this.#timer);
     this.#timer = null;
@@ -150,8 +150,8 @@ export class Backups {
   }
 
   /**
-   * When the newest backup was written. Null: no backup exists, or the directory cannot be read. In both cases a backup is due; writing it reports
-   * what is wrong.
+   * When the newest backup (`newestBackupMs`) was begun. Null: no backup exists, or the directory cannot be read. In both cases a backup is due;
+   * writing it reports what is wrong.
    */
   #newestMs(): number | null {
     const { config, log } = this.#options;

@@ -13,12 +13,12 @@ import { scheduleDocument } from '../json/schedule.ts';
 
 /** Lines are collected until they have this many characters. */
 const pieceChars = 65_536;
-/** How many blocks one scan reads. */
+/** How many keys of blocks one scan reads. */
 const blocksPerScan = 256;
 
 /**
  * The lines, in pieces. Each line is an object with the fields of the API and `kind`: `schedule`, `job` or `log`. Between two pieces the
- * reader may see newer commits. Memory is bounded by the largest job.
+ * reader may see newer commits. Memory is bounded by the largest block and the largest job.
  */
 export function* exportLines(reader: Reader, { schedules }: Config, nowMs: number): Iterable<string> {
   let piece = '';

@@ -73,7 +73,7 @@ export async function makeWhole<T>(target: string, fill: (directory: string) => 
   }
 }
 
-/** Removes the unfinished directories in this directory whose writers have died. */
+/** Removes the unfinished directories in this directory whose writers have died, or belong to another boot or pid namespace. */
 function removeLeftovers(parent: string): void {
   for (const name of readdirSync(parent)) {
     if (!name.endsWith(partialEnding) || name === partialEnding) continue;

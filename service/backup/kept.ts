@@ -16,7 +16,7 @@ export function namesIn(into: string): readonly string[] {
 }
 
 /**
- * When the newest whole backup of this store was written, in ms. Null: no such backup exists. A backup without a store id counts for every store. If
+ * When the newest whole backup of this store was begun, in ms. Null: no such backup exists. A backup without a store id counts for every store. If
  * `storeId` is null, every backup counts.
  */
 export function newestBackupMs(into: string, storeId: string | null): number | null {

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { formatsRead, formatsReadText, formatVersion } from '../../runtime/store/format.ts';
 import { storeIdPattern } from '../../runtime/store/store-id.ts';
 
-/** The version of the manifest's format. */
 export const manifestVersion = 1;
 export const manifestName = 'manifest.json';
 /** The largest manifest that is read, in bytes. */
@@ -27,7 +26,7 @@ export type BackupManifest = {
   /** The id of the store that was copied; null: the store had no id. */
   readonly store_id: string | null;
   readonly created_at: string;
-  /** The time of the newest commit that accepted or ended a job. Null: no such commit exists. */
+  /** When the newest stored job was accepted, or the newest stored attempt ended, whichever is later. Null: neither exists. */
   readonly last_commit: string | null;
   /**
    * The newest turn that the backup has, by its number in the commit log, and when it was committed. Null: an earlier version committed it. Absent:

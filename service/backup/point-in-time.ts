@@ -1,4 +1,4 @@
-// Restores as of a time between backups: finds the backup to begin with, and applies the archived commit log (`backups.log`) to a copy of it.
+// Restores as of a time after a backup: finds the backup to begin with, and applies the archived commit log (`backups.log`) to a copy of it.
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { archiveOf } from '../../runtime/commit-log/archive.ts';

@@ -10,7 +10,7 @@ import { BackupRefused } from './manifest.ts';
 
 export type StateInfo = {
   readonly path: string;
-  /** The format of the state; null: no service has started on it. */
+  /** The format of the state; null: the state was never opened for writing. */
   readonly format: number | null;
   /** The formats that this version reads. */
   readonly reads: readonly number[];

@@ -52,7 +52,7 @@ export type BackupEnd =
   /** `refused`: the backup cannot be written to this path, or there is not enough space. `failed`: the disk or the process failed. */
   | { readonly kind: 'refused' | 'failed'; readonly reason: string };
 
-/** Writes a backup. Throws BackupRefused if the backup cannot be written to `order.to`. */
+/** Writes a backup. Throws BackupRefused if the state or the key file does not exist, or if the backup cannot be written to `order.to`. */
 export async function writeBackup(order: BackupOrder): Promise<Backup> {
   const { statePath, version, vaultKeyFile, withIndex = false, onBytes } = order;
   if (!existsSync(ledgerFile(statePath))) throw new BackupRefused(`there is no state in ${statePath}`);

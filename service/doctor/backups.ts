@@ -1,4 +1,4 @@
-// The doctor's check of backups: scheduled backups are written, the newest backup is not too old, and the commit log is archived.
+// The doctor's check of scheduled backups: they are written, the newest backup is not too old, and the commit log is archived.
 import type { Config } from '../../config/config.ts';
 import type { BackupCondition } from '../backup/backups.ts';
 

@@ -27,8 +27,8 @@ import { checkSchedules } from './schedules.ts';
 import { checkTokens } from './tokens.ts';
 
 /**
- * The check of the disk fails if the free space is less than this and also less than `diskLowPart` of the disk. These limits are higher than
- * those below which the service refuses new work (runtime/store/room.ts).
+ * The check of the disk fails if the free space is less than this and also less than `diskLowPart` of the disk. With the default
+ * `state.log.segment`, the service refuses new work only at lower limits (runtime/store/room.ts).
  */
 export const diskLowBytes = 256 * 2 ** 20;
 export const diskLowPart = 0.1;
@@ -51,7 +51,7 @@ export type DoctorOptions = {
   readonly upMs: number;
   /** The time of startup, by the wall clock. */
   readonly startedAtMs: number;
-  /** The time of the newest commit in which an attempt ended; null if no stored attempt has ended. */
+  /** The time of the newest commit in which a stored attempt ended; null if no attempt is stored. */
   readonly committedUs: number | null;
   readonly nodeVersion: string;
   /** The certificates of the listeners with TLS. */

@@ -8,8 +8,8 @@ const othersMayEnter = 0o011;
 const othersMayWrite = 0o022;
 
 /**
- * The paths of the files that other users can read, write or execute, sorted. A directory in which other users can replace files is
- * included, too.
+ * The paths of the files that other users can read, write or execute, sorted. A directory that other users may write is included, too,
+ * because they could replace its files.
  */
 export function exposedFiles(directory: string): string[] {
   const { mode } = statSync(directory);

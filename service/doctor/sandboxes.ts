@@ -3,7 +3,6 @@
 import type { PluginInstance } from '../../config/config.ts';
 import { limitsDefault, type Sandbox, sandboxFault } from '../../runtime/processes/sandbox.ts';
 
-/** A plugin with a sandbox. */
 export type SandboxedPlugin = { readonly name: string; readonly sandbox: Sandbox };
 
 export type SandboxCheck = {

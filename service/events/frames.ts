@@ -7,7 +7,6 @@ import { timestamp } from '../json/timestamp.ts';
 
 /** A chunk ends after the observation that brings its text to this many characters, or earlier. */
 export const chunkCharsMax = 32_768;
-/** The maximum number of observations in a chunk. */
 const chunkObservationsMax = 512;
 /** The maximum size of all cached chunks together, in characters. */
 export const keptCharsMax = 4 * 2 ** 20;

@@ -1,4 +1,4 @@
-// The unsettled jobs and runs of a restored state or a backup, as the API and the commands show them.
+// The unsettled jobs and runs of a state or a backup, as the API and the commands show them.
 import type { Unsettled } from '../../actors/job/views/unsettled.ts';
 
 export function unsettledDocument({ jobs, delayed, runs, oldestMs, commands }: Unsettled) {

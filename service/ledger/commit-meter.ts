@@ -1,4 +1,4 @@
-// Counts the commits of the ledger: how long each took, and how many jobs it concerned. The histograms are in memory that threads share.
+// Counts the commits of the ledger: how long each took, and how many accepted jobs and ended attempts it had. The histograms are in shared memory.
 import { Buckets, bucketBytes, jobsLimits, secondsLimits } from '../../runtime/buckets.ts';
 import type { Store } from '../../runtime/store/store.ts';
 
@@ -13,7 +13,7 @@ export class CommitMeter {
     this.jobs = new Buckets(jobsLimits, shared, bucketBytes(secondsLimits));
   }
 
-  /** Wraps the store to count its commits, except failed commits. `jobs` returns how many jobs the last commit concerned. */
+  /** Wraps the store to count its commits, except failed commits. `jobs`: how many jobs the last commit accepted, plus how many attempts it ended. */
   over(store: Store, jobs: () => number): Store {
     return {
       ...store,

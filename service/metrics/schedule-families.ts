@@ -22,7 +22,7 @@ export function scheduleFamilies(
     const record = readable(() => readSchedule(reader, id));
     if (record?.pause) paused++;
     for (const outcome of scheduleOutcomes) {
-      // These counters are shown before they count anything: otherwise `increase()` in Prometheus would miss the first event.
+      // The counters in `alwaysShown` are shown before they count anything: otherwise `increase()` in Prometheus would miss the first event.
       const value = record?.counts?.[outcome] ?? (alwaysShown.has(outcome) ? 0 : null);
       if (value !== null) fires.push({ labels: { schedule: id, outcome }, value });
     }

@@ -17,7 +17,7 @@ export class TextBuffer {
   #bytes: Buffer;
   #end = 0;
 
-  /** `expected`: the length that the text will have, or less. */
+  /** `expected`: an estimate of the text's length in bytes. */
   constructor(expected: number) {
     this.#bytes = Buffer.allocUnsafeSlow(expected + bytesMin);
   }

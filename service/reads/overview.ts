@@ -1,5 +1,5 @@
 // Reads the overview: the state of the queue, which the ledger has just reported, with counters, pauses, recent times, recent failures and their
-// groups from the stores. The duration does not depend on the number of waiting jobs.
+// groups from the stores. How long this takes does not depend on the number of waiting jobs.
 
 import type { FailureGroup } from '../../actors/index/records/failures.ts';
 import { minuteUs } from '../../actors/index/records/stopwatch.ts';
@@ -24,7 +24,6 @@ import { cutText } from '../../runtime/text.ts';
 export const recentMinutes = 5;
 /** The number of minutes of the trend. The last one is the current minute. */
 export const trendMinutes = 60;
-/** The maximum number of recent failures. */
 export const recentFailuresMax = 10;
 /** The maximum number of groups of failed jobs. */
 export const overviewGroupsMax = 10;

@@ -70,7 +70,7 @@ export type JobsQuery = {
   readonly before: JobId | null;
 };
 
-/** `before`: the last job of the last group of the previous page. `nowUs`: the trends end in the hour of this time. */
+/** `before`: the position of the last job of the last group on the previous page. `nowUs`: the trends end in the hour of this time. */
 export type FailuresQuery = {
   readonly filter: FailureFilter;
   readonly limit: number;

@@ -11,7 +11,7 @@ const exemplarBytes = usBytes + jobIdBytes;
 
 export class Exemplars {
   readonly #byOctave = new Map<number, Exemplar>();
-  /** The encoded exemplars; null: they have changed since they were encoded. */
+  /** The encoded exemplars; null: not encoded since their last change. */
   #encoded: Uint8Array | null = null;
 
   constructor(bytes: Uint8Array = new Uint8Array()) {

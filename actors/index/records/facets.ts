@@ -28,7 +28,7 @@ export function statusFacets(codes: readonly number[]): readonly string[] {
   return codes.map(code => marks.status + code);
 }
 
-/** The facets that the filter asks for. A log matches if it has at least one facet of each list. */
+/** The facets that the filter asks for. A log in the filter's time range matches if it has at least one facet of each list. */
 export function wantedFacets({ commands, status, submitter }: EntryFilter): readonly (readonly string[])[] {
   const wanted: string[][] = [];
   if (commands) wanted.push([...commands.keys()].filter(n => commands[n] === 1).map(n => marks.command + n));

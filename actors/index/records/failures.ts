@@ -10,11 +10,11 @@ import { failureStatuses, statuses } from '../../job/records/job.ts';
 import { asBuffer, type JournalEntry, type JournalPosition, readUs, usKey } from '../../job/records/journal.ts';
 import { errorLine, fingerprintBytes, fingerprintOf, patternOf } from './fingerprint.ts';
 
-/** The name of the failures among the consumers of the journal. */
+/** The name of the failure index among the consumers of the journal. */
 export const failuresName = 'failures';
 /** The maximum number of groups. When another group begins, one is dropped: see `failure-index.ts`. */
 export const failureGroupsMax = 1_000;
-/** The maximum share of the groups that are on trial. Such a group began when there was no room, and has one job. */
+/** The maximum share of groups on trial among all groups. A group on trial began when there was no room, and has one job. */
 export const failureTrialShare = 0.25;
 export const hourUs = 3_600_000_000;
 /** The number of hours for which a group has counts of its jobs, up to the hour of its last job. */
@@ -36,7 +36,7 @@ export type FailureGroup = {
   count: number;
   first: JournalPosition;
   last: JournalPosition;
-  /** The last job of the group, and the first line of its error. */
+  /** The last job of the group, and the beginning of its error (`sampleOf`). */
   sample: { readonly jobId: JobId; readonly message: string };
   /** The number of jobs by hour since the epoch. */
   readonly hours: Map<number, number>;

@@ -18,8 +18,8 @@ const numberMark = '#';
 const textMark = '…';
 const uuidCharacters = 36;
 /**
- * A word of letters and digits is an id if it has at least `longIdMin` characters. With at least `shortIdMin` characters it is an
- * id if it is a hexadecimal number, or has two or more groups of digits.
+ * A word with both letters and digits is an id if it has at least `longIdMin` characters. With at least `shortIdMin` characters it is
+ * an id if it is a hexadecimal number, or has two or more groups of digits.
  */
 const shortIdMin = 8;
 const longIdMin = 16;
@@ -188,7 +188,7 @@ const closings = new Map(['""', "''", '``', '“”', '‘’', '«»'].map(pair
 /** Finds quoted texts in a line, from left to right. */
 class Quotes {
   readonly #line: string;
-  /** Closing quotes that the rest of the line does not contain. They are not searched for again. */
+  /** Closing quotes that were not found in the rest of the line. They are not searched for again. */
   readonly #missing = new Set<string>();
 
   constructor(line: string) {
@@ -200,7 +200,7 @@ class Quotes {
     const line = this.#line;
     const close = closings.get(line.charCodeAt(at));
     if (close === undefined || this.#missing.has(close)) return null;
-    // An apostrophe inside a word is not a quote. `#` counts as a part of a word, so that the pattern of a pattern is the pattern itself.
+    // An apostrophe inside a word is not a quote. `#` counts as a part of a word, so that `patternOf` is idempotent.
     const isApostrophe = (place: number, beside: number) =>
       line[place] === "'" && (isWord(line.charCodeAt(beside)) || line[beside] === numberMark);
     if (isApostrophe(at, at - 1)) return null;

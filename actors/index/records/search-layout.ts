@@ -14,7 +14,7 @@ import { chunkLogs } from './log-set.ts';
 /** The name under which the search index keeps its position in the journal. */
 export const searchName = 'search';
 
-/** The number of logs in a page, which is one value of the table `logs`. */
+/** The number of logs in a full page, which is one value of the table `logs`. */
 export const pageLogs = 1024;
 export const pagesPerChunk = chunkLogs / pageLogs;
 /** The length of a log's record: the entry of the journal | time of the commit (8) | place in the commit (4). */

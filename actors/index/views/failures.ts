@@ -23,7 +23,7 @@ export type FailurePage = {
 
 const groupsPerStep = 64;
 
-/** `before`: the last job of the last group of the previous page. */
+/** `before`: the last job of the last group of the previous page; null: the first page is wanted. */
 export function* listFailures(
   index: Reader<IndexTable>,
   filter: FailureFilter,

@@ -22,7 +22,8 @@ export type Candidates = { readonly ids: readonly JobId[]; readonly searchedUs: 
 /**
  * The jobs whose logs may match the phrases, in descending order of their ids. A log that is not indexed yet is compared with the
  * phrases. An indexed log counts if it has all words, even if they are not adjacent. `isOfAny`: whether indexed logs of
- * successful attempts count; logs that are not indexed yet always count. Null: there may be more than `namedMax` jobs.
+ * successful attempts count, too; matching logs that are not indexed yet count in either case. Null: there may be more than `namedMax`
+ * jobs.
  */
 export function* jobsWithWords(
   ledger: Reader,
@@ -36,7 +37,7 @@ export function* jobsWithWords(
   const found = new Set<string>();
   const position = positionOf(index, searchName);
   const tail = yield* searchUnindexed(ledger, position, phrases, entries);
-  // If not all unindexed logs could be searched, their matches are dropped: a later search may find all of them in the index.
+  // If some unindexed logs could not be searched, the matches among the others are dropped: a later search may find them all in the index.
   const isWhole = tail.unsearched === 0;
   for (const { atUs, place } of isWhole ? tail.places : []) {
     const commit = ledger.get('journal', usKey(atUs));

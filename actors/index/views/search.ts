@@ -32,7 +32,7 @@ export type Search = {
 /** The maximum number of postings that one scan for a prefix reads. */
 const postingsPerStep = 2_000;
 
-/** Whether the query has no words. Such a query matches every log, including logs without text. */
+/** Whether the query has no words. Such a query matches every log, even without text: callers list logs instead of calling `search`. */
 export function isBlank(query: string): boolean {
   return parseQuery(query).length === 0;
 }
@@ -83,8 +83,8 @@ export function* search(
 }
 
 /**
- * The logs of a chunk that have all words and at least one facet of each list, among the logs with numbers from `from` up to, not
- * including, `to`. Null: no log of the chunk has these words and facets.
+ * The logs of a chunk that have all words of the phrases and at least one facet of each list, among the logs that were not pruned and
+ * have numbers from `from` up to, not including, `to`. Null: no log of the chunk has these words and facets.
  */
 export function* logsOfChunk(
   index: Reader<IndexTable>,

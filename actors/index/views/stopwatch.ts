@@ -21,7 +21,7 @@ export type Window = { readonly from: number; readonly to: number };
 
 /**
  * Computes a window from the minute of `fromUs` to the last minute that begins before `toUs`. If `toUs` is null or after the current minute, the
- * window ends with the current minute. Minutes that are no longer stored are excluded. If no minute remains, the window is empty: `to` is less
+ * window ends with the current minute. Minutes older than `minutesKept` are excluded. If no minute remains, the window is empty: `to` is less
  * than `from`.
  */
 export function windowOf(fromUs: number, nowUs: number, toUs: number | null = null): Window {
@@ -34,7 +34,7 @@ export function windowOf(fromUs: number, nowUs: number, toUs: number | null = nu
 export type ReadingScope = {
   /** Null: all steps. */
   readonly steps?: ReadonlySet<string> | null;
-  /** What the history of each step must have. Null: only figures of the whole window are wanted. */
+  /** What the history of each step must have. Null: no history is wanted. */
   readonly history?: StepHistoryQuery | null;
 };
 

@@ -92,7 +92,7 @@ export function* countListed(ledger: Reader, from: BlockKey, to: BlockKey): Slic
 
 type IndexedBlock = { readonly key: BlockKey; readonly ranges: readonly number[] };
 
-/** The blocks with jobs that have one tag, read page by page. */
+/** The blocks with jobs that have a given tag, read page by page. */
 class TagBlocks {
   readonly #index: Reader<IndexTable>;
   readonly #hash: Uint8Array;

@@ -70,7 +70,7 @@ export type Selection = {
   readonly withoutPhases?: true;
 };
 
-/** No filter, as in the action of a backfill, which selects no jobs. */
+/** The selection without conditions. The plan of a backfill has it as a placeholder. */
 export const noSelection: Selection = {
   plugin: null,
   command: null,
@@ -105,7 +105,7 @@ export type ActionPlan = {
   readonly from?: RerunFrom;
   readonly selection: Selection;
   readonly moment: Moment;
-  /** The time up to which attempts were searched for words, or jobs for tags. Null: the selection has neither words nor tags. */
+  /** The time up to which attempts were searched for words or a fingerprint, or jobs for tags. Null: the selection has none of these. */
   readonly searchedUs: number | null;
   /** The maximum number of jobs that the action handles; null: no limit. */
   readonly limit: number | null;

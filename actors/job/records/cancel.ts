@@ -2,8 +2,8 @@
 // force: the job, or the jobs of the run's current part, no longer start. When the job or that part has ended, the mark becomes a
 // note, which is pruned with the job; the timeout of a phase leaves no note. A job inside a cancelled run needs no record, because the
 // run's record applies to it. A detached cancel of a run has a second record, which also covers the runs that events of the run's jobs
-// have started, and all runs that covered runs have started. Covered runs get marks of their own, one by one. The second record is
-// removed when no further run can be covered.
+// have started (`starterOf`), and in the same way the runs that jobs of covered runs have started. Covered runs get marks of their own, one
+// by one. The second record is removed when no further run can be covered.
 import { indexOf, type JobId, jobId } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
@@ -19,11 +19,11 @@ export type Cancel = {
    * are 0.
    */
   readonly notStarted: NotStarted;
-  /** Set if a time limit, not a caller, stopped the run: its deadline or the time limit of its phase. */
+  /** Set if the run's deadline, or the time limit of its phase, stopped the run. Absent for the timeout of the step that called the run. */
   readonly timeout?: TimeoutKind;
 };
 export type TimeoutKind = 'deadline' | 'phase';
-/** A run that is stopped because its deadline, or the time limit of its phase, has passed. */
+/** A run that must be stopped: its deadline, the time limit of its phase or the timeout of the step that called it has passed. */
 export type OverdueRun = { readonly run: JobId; readonly cancel: Cancel };
 export type NotStarted = { readonly jobs: number; readonly elements: number };
 
@@ -49,7 +49,7 @@ export function putMark(batch: Batch, id: JobId, cancel: Cancel): void {
 }
 
 /**
- * Writes the note of an ended job or run, or of a run whose main part or phase has ended, and removes its mark, if any. The time-out of
+ * Writes the note of an ended job or run, or of a run whose main part or phase has ended, and removes its mark, if any. The timeout of
  * a phase leaves no note.
  */
 export function putNote(batch: Batch, id: JobId, cancel: Cancel): void {

@@ -1,5 +1,5 @@
-// The journal has one value per commit, with the time of the commit as its key. The value has an entry for each attempt that ended in the
-// commit, in order. Every stored attempt has an entry. The list of logs reads these short entries instead of the attempts.
+// The journal has a value for each commit in which attempts ended, under the time of the commit. The value has an entry for each of these
+// attempts, in order. Every stored attempt has an entry. The list of logs searches these short entries instead of the attempts.
 //
 //   id (16) | attempt (2) | status (1) | flags (1) | queued for, ran for (8 each, µs) | command (4) | submitter (4)
 
@@ -133,7 +133,7 @@ export function asBuffer(value: Uint8Array): Buffer {
   return Buffer.isBuffer(value) ? value : Buffer.from(value.buffer, value.byteOffset, value.byteLength);
 }
 
-/** The entry at this position of a commit. Undefined: it was pruned. */
+/** The entry at this position of a commit. Undefined: the entry was pruned, or the commit has no such position. */
 export function entryAt(atUs: number, place: number, value: Uint8Array): JournalEntry | undefined {
   const status = value[place * journalEntryBytes + statusAt];
   return status === undefined || status === prunedStatus ? undefined : new JournalEntry(atUs, place, asBuffer(value));

@@ -14,7 +14,7 @@ const prunedPerTurnMax = 64;
 
 export type SettledCounts = { [S in TerminalStatus]: number };
 
-/** Counts settled jobs by minute and status. There is one record per minute, written once in each turn in which jobs settle. */
+/** Counts settled jobs by minute and status. Each turn in which jobs settle writes the record of its minute once. */
 export class MinuteCounters {
   readonly #reader: Reader;
   readonly #setAside: SetAside;

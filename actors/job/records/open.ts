@@ -8,7 +8,7 @@ import type { Reader } from '../../../runtime/store/store.ts';
 import type { Block } from './block.ts';
 import { type Custody, decodeRetry, type RetryRecord } from './retry.ts';
 
-/** A block's key as text (latin1), for use in maps. */
+/** A block's key or a job's id as text (latin1), for use in maps. */
 export type KeyText = string;
 
 export function keyText(key: Uint8Array): KeyText {
@@ -126,7 +126,10 @@ export class OpenBlock {
     return left;
   }
 
-  /** The state of the first attempt of an unsettled job without a record in `retries`. */
+  /**
+   * The state of the first attempt of an unsettled job without a record in `retries`. If the attempt was sent, `dueUs` is the time at which
+   * jobs of the block were last dispatched.
+   */
   firstAttempt(index: number): RetryRecord {
     if (this.isUnstarted(index)) return { attempt: 1, custody: 'waiting', dueUs: 0 };
     const custody = this.#sentAlone.includes(index) ? 'sentAlone' : 'sent';

@@ -10,9 +10,9 @@ export type JobOptions = {
    * leaves this field unchanged (records/rescheduled.ts).
    */
   readonly runAtUs?: number;
-  /** How long the job may wait for its start, from its time to run or, if it has none, from its acceptance. */
+  /** How long the job may wait for its start, from its time to run or its acceptance, whichever is later. */
   readonly expiresMs?: number;
-  /** The time within which the job must end, from its time to run or, if it has none, from its acceptance. */
+  /** The time within which the job must end, from its time to run or its acceptance, whichever is later. */
   readonly deadlineMs?: number;
   /** All jobs of a tree have the tags of its root. */
   readonly tags?: Tags;
@@ -80,7 +80,7 @@ export function timesOf(
   createdUs: number,
   runAtUs = firstUs,
 ): JobTimes {
-  // `expiresMs` and `deadlineMs` count from the time to run or, if this is earlier than the acceptance or absent, from the acceptance.
+  // `expiresMs` and `deadlineMs` count from the time to run or the acceptance, whichever is later.
   const knownUs = runAtUs === undefined || runAtUs === whenReleasedUs ? null : runAtUs;
   const fromUs = Math.max(knownUs ?? 0, createdUs);
   const after = (ms: number | undefined): number | null => (ms === undefined ? null : fromUs + ms * 1000);

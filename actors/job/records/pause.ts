@@ -1,4 +1,5 @@
-// While a pause lasts, its target starts no new job or step. The target is a plugin, one of its commands, a pipeline, or the whole service.
+// While a pause lasts, its target starts no new job or step, except exempt jobs (exempt.ts). The target is a plugin, one of its commands, a
+// pipeline, or the whole service.
 import { pack, unpack } from '../../../runtime/packing.ts';
 
 export const pauseKinds = ['system', 'pipeline', 'plugin'] as const;

@@ -1,5 +1,5 @@
 // The table of reruns lists the reruns of each job. The group of a rerun (records/job.ts) refers back to the job. For a run, the table also
-// lists the jobs whose payloads refer to values that joins of the run received (runtime/parted.ts).
+// lists reruns of other jobs, if their payloads refer to values that joins of the run received (runtime/parted.ts).
 import { blockOf, type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { isParted, sectionsOf } from '../../../runtime/parted.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
@@ -122,7 +122,7 @@ export function* rerunsOf(
   }
 }
 
-/** Key: id of the job (16), id of its rerun (16). */
+/** Key: id of the job or run (16), id of the job that is listed for it (16). */
 export function rerunKey(of: JobId, id: Uint8Array): Uint8Array {
   return Buffer.concat([of, id]);
 }

@@ -22,14 +22,14 @@ export class BlockCache {
   }
 
   /**
-   * The block, from the cache or from the store. Undefined: it was pruned. A cached block may have been pruned, too; where this
-   * matters, call `read`.
+   * The block, from the cache or from the store. Undefined: neither has it. A cached block may have been pruned; where this matters, call
+   * `read`.
    */
   find(key: BlockKey): Block | undefined {
     return this.#blocks.get(keyText(key)) ?? this.read(key);
   }
 
-  /** The block as the store has it now. Undefined: it was pruned. */
+  /** The block as the store has it now. Undefined: the store does not have it. */
   read(key: BlockKey): Block | undefined {
     const bytes = this.#reader.get('blocks', key);
     if (!bytes) return undefined;

@@ -17,7 +17,7 @@ export class GroupReader<T> {
     this.#derive = derive;
   }
 
-  /** The value for this job. Null: the job is no longer stored. */
+  /** The value for this job. Null: the job is not stored. */
   find(id: JobId): T | null {
     const index = indexOf(id);
     const known = this.#last;

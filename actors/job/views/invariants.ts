@@ -35,7 +35,7 @@ import { runInvariants } from './run-invariants.ts';
 import { tagInvariants } from './tag-invariants.ts';
 import { timerInvariants } from './timer-invariants.ts';
 
-/** The maximum time by which the time in a block key is ahead of the clock. */
+/** How far, in µs, the time in the key of a pruned block may lie after the prune mark. */
 const aheadUs = 1_000_000;
 /** The maximum number of a tree's blocks that are checked. */
 const treeBlocksMax = 64;

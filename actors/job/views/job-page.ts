@@ -52,7 +52,7 @@ export type JobPage = {
   readonly total: number;
   readonly more: boolean;
   readonly atLeast: boolean;
-  /** The end of the searched time range; only for a search by error. Null: the journal is empty. */
+  /** Only for a search by error or fingerprint: all attempts that ended up to this time were searched. Null: the journal is empty. */
   readonly searchedUs?: number | null;
   /**
    * Only for a filter by tags: the number of tagged jobs that are not in the index yet and were not examined. The page may lack some

@@ -95,7 +95,7 @@ export class BlockJobs {
   readonly #key: BlockKey;
   readonly #prefix: string;
   #open: OpenBlock | null | undefined = null;
-  /** By group: the cancel of a run that contains the group's jobs. Null: no such cancel. */
+  /** By group: the cancel around the jobs of the group (`cancelAround`). Null: no such cancel. */
   readonly #around = new Map<JobGroup, Cancel | null>();
 
   constructor(reader: Reader, key: BlockKey, block: Block) {
@@ -111,8 +111,8 @@ export class BlockJobs {
   }
 
   /**
-   * The cancel of an unsettled job, or of a run that contains it. Null: no such cancel. If the job is itself a run, its own time-out does
-   * not count. The cancels of runs are cached by group, because all jobs of a group are inside the same runs.
+   * The cancel of an unsettled job itself, otherwise a cancel around the job (`cancelAround`). Null: neither exists. If the job is a run, its
+   * own time-out does not count. Cancels around jobs are cached by group, because all jobs of a group are inside the same runs.
    */
   openCancel(index: number): Cancel | null {
     const own = cancelOfJob(this.reader, jobId(this.#key, index));
@@ -148,8 +148,8 @@ export class BlockJobs {
   }
 
   /**
-   * When a host got the job, in µs. For a run: when it was accepted or, if it was delayed, when its time came. Null: the job is not
-   * running, or its record is unusable.
+   * When a host got the job, in µs; for a first attempt, when jobs of its block were last sent to hosts. For a run: when it was accepted or, if
+   * it was delayed, when its time came. Null: the job is not running, or its record is unusable.
    */
   runningSince(index: number): number | null {
     if (this.#open === null) this.#open = readable(() => openOf(this.reader, this.#key));

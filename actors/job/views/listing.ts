@@ -1,5 +1,5 @@
-// The list of jobs, newest first (docs/contract.md#job-list). The pages come from indexes, and the totals from counters. tree-listing.ts
-// lists the jobs of one tree.
+// The list of jobs, newest first (docs/contract.md#job-list). A page is read from the table that suits its filter, and the total comes from
+// counters. tree-listing.ts lists the jobs of one tree.
 import { keyAfter } from '../../../runtime/bytes.ts';
 import { type BlockKey, blockKeyBytes, blockOf, indexOf, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
@@ -104,7 +104,7 @@ class PageBuilder {
     }
   }
 
-  /** Takes jobs of the commands with these numbers, by the index of their blocks. */
+  /** Takes jobs of the commands with these numbers, newest first, from the blocks that the table `by_command` lists. */
   *byCommand(numbers: readonly number[]): Sliced<void> {
     for (let to = keyAfter(blockOf(this.#before)); ; ) {
       const keys = newestKeys(
@@ -126,7 +126,7 @@ class PageBuilder {
     }
   }
 
-  /** Takes jobs that succeeded, by their attempts, newest first. */
+  /** Takes jobs that succeeded, newest first, from the table of attempts. */
   *succeeded(): Sliced<void> {
     for (let to = attemptKey(this.#before, 0); ; ) {
       let seen = 0;
@@ -134,7 +134,7 @@ class PageBuilder {
         to = Buffer.from(key);
         seen++;
         const page = new AttemptPage(this.#reader, to, value);
-        // The block is stored, because blocks and their attempts are pruned together.
+        // A cached block will do: the attempts are stored, and a block is pruned together with the attempts of its jobs.
         const block = page.attempt(page.first)!.final ? this.#blocks.find(page.block) : undefined;
         if (block) this.#take(page.block, block, page.first, page.first + page.count);
         if (this.#full) return;
@@ -164,7 +164,7 @@ class PageBuilder {
     });
   }
 
-  /** Adds these jobs of a block. */
+  /** Adds those of these jobs whose ids are smaller than `#before`, newest first, until the page is full. */
   #takeOpen({ key, indexes }: JobsOfBlock): void {
     const end = this.#endIn(key, Number.POSITIVE_INFINITY);
     const block = end === 0 ? undefined : this.#blocks.read(key);

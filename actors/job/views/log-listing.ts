@@ -23,7 +23,7 @@ import {
 } from '../records/journal.ts';
 import type { NameTable } from '../records/name-table.ts';
 
-/** A filter for logs. A field that is null accepts every log. `fromUs`, `toUs`: the range of completion times, in µs, both inclusive. */
+/** A filter for logs. A null field sets no condition. `fromUs`, `toUs`: the range of completion times, in µs, both inclusive. */
 export type LogFilter = {
   readonly plugin: string | null;
   readonly command: string | null;
@@ -72,12 +72,15 @@ export function entryFilter(names: NameTable, filter: LogFilter): EntryFilter | 
   return commands.includes(1) ? { status: code, commands, submitter, fromUs, toUs } : null;
 }
 
-/** A slice of the search ends when it has read this many entries. */
+/** A slice of the search ends when it has read this many entries, or `commitsPerScan` commits. */
 const entriesPerSlice = 16_384;
 /** The maximum number of commits that one scan reads. */
 const commitsPerScan = 256;
 
-/** Finds logs in the journal alone, without the search index. */
+/**
+ * Finds logs in the journal alone, without the search index. If the filter has no status, the logs of jobs that were cancelled before their
+ * first attempt are left out.
+ */
 export function* findLogs(
   reader: Reader,
   filter: LogFilter,

@@ -22,7 +22,7 @@ import { membersOf } from './tree-listing.ts';
 /** The maximum number of jobs that one step examines. The step also reads the attempts of other jobs that lie between these jobs. */
 const attemptsPerStep = 256;
 
-/** Checks whether an attempt has the words of a selection. A check is absent if the selection has no such words. */
+/** Tests of an attempt for the words and the fingerprint of a selection. A test is absent if the selection does not ask for it. */
 export type WordChecks = {
   readonly error?: (attempt: StoredAttempt) => boolean;
   readonly query?: (attempt: StoredAttempt) => boolean;
@@ -64,7 +64,7 @@ function* matches(options: MatchOptions): Iterable<MatchedJob | null> {
       continue;
     }
     const { key, indexes } = span;
-    // A span may lie before `after`: for example, the root of a tree does.
+    // A span may lie before `after`: in a tree, the first span is always the root.
     if (after && Buffer.compare(key, blockOf(after)) < 0) continue;
     if (Buffer.compare(key, moment.block) >= 0) continue;
     if (keys && Buffer.compare(key, keys.to) >= 0) continue;
@@ -98,7 +98,7 @@ export function* nextMatches(
   return { ids, isEnd: true };
 }
 
-/** The maximum number of ids that a count shows. */
+/** The maximum length of `MatchCount.sample`. */
 export const sampleMax = 10;
 
 export type MatchCount = {
@@ -141,7 +141,7 @@ type Filters = {
   readonly isWanted: (group: JobGroup, block: Block) => boolean;
   /** Whether a job matches in run, root and parent. Null: every job does. */
   readonly isInside: ((id: JobId, group: JobGroup) => boolean) | null;
-  /** Whether a job matches in status, times and words. Null: every job does, and no attempt is read. */
+  /** Whether a job matches in status, words, fingerprint and the times of its attempts. Null: every job does, and no attempt is read. */
   readonly fits: Fits | null;
 };
 

@@ -1,5 +1,5 @@
-// The list, newest first, of the jobs that were accepted in a range of time or that belong to a pipeline. No counter covers these jobs,
-// so they are counted one by one.
+// The list, newest first, of the jobs that were accepted in a range of time or that belong to a pipeline. No counter has their number, so
+// they are counted again for each page.
 import { type BlockKey, blockKeyBytes, blockOf, type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
@@ -20,7 +20,7 @@ const endOfBlocks: BlockKey = Buffer.alloc(blockKeyBytes, 0xff);
 /** The maximum number of keys that one scan reads. */
 const keysPerStep = 64;
 
-/** One page of the jobs that match, and the total. `before`: the last job of the previous page. */
+/** One page of the jobs that match, and the total. `before`: the last job of the previous page; null: the page is the first one. */
 export function* listNarrowed(
   reader: Reader,
   names: NameTable,
@@ -51,7 +51,10 @@ function* idsFrom(ids: Iterable<JobId | null>, from: BlockKey): Iterable<JobId |
   }
 }
 
-/** The blocks that can have jobs with the status, plugin and command of the filter, newest first. */
+/**
+ * Whole blocks with keys from `from` up to, not including, `to`, newest first: all that have jobs with the status, plugin and command of the
+ * filter, and possibly others. The work can be interrupted at each null.
+ */
 function* rangesOf(
   reader: Reader,
   names: NameTable,

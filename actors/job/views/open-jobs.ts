@@ -74,7 +74,7 @@ function jobsIn(reader: Reader, wanted: Wanted, key: Buffer, value: Uint8Array):
   return indexes.length === 0 ? null : { key, indexes };
 }
 
-/** Stands for an unusable record, whose job is shown as queued. */
+/** Stands for an unusable record in the table `retries`. The job is then shown as queued. */
 const unusable: RetryRecord = { attempt: 1, custody: 'waiting', dueUs: 0 };
 
 /** Returns a function that tells whether an unsettled job of the block is queued or running. */

@@ -1,5 +1,5 @@
-// Finds the jobs of a run's critical path. A job is created in the turn that commits the end of the job before it. So the journal has the
-// end of the earlier job under the time at which the later job was created.
+// Finds the jobs of a run's critical path. Most jobs are created in the turn that commits the end of the job before them, so the journal has
+// this end under the time at which the later job was created. If a fan-out or a parked token had to wait, the end is in an earlier commit.
 import { blockOf, indexOf, type JobId } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
@@ -57,9 +57,9 @@ export class PathReader {
   }
 
   /**
-   * The job whose end led to this job: the parent, if it ended in the turn that created this job. Otherwise a join, or a fan-out that had
-   * waited for other jobs, created this job. Of the parent's descendants that had ended by then, the one that ended last led to it. Null:
-   * the start of the run led to this job.
+   * The job whose end led to this job. It is the parent if the parent ended in the turn that created this job. Otherwise a join, or a fan-out
+   * that had waited for other jobs, created this job: then it is the descendant of the parent that had ended last by then, or the parent if
+   * the search finds none. Null: the start of the run led to this job.
    */
   *before(job: PathJob): Sliced<PathJob | null> {
     const parentId = this.#parentOf(job.id);
@@ -81,7 +81,10 @@ export class PathReader {
     return parent;
   }
 
-  /** Whether the end of a job may have led to `job`: it is older, belongs to the run, and is `parent` or a descendant of `parent`. */
+  /**
+   * Whether the end of the job `id` may have led to `job`: it is older than `job`, belongs to the run, and is `parent` or a descendant of
+   * `parent`. With `parent` null, it may be any older job of the run.
+   */
   #led(id: JobId, job: PathJob, parent: PathJob | null): boolean {
     const block = this.#blocks.find(blockOf(id));
     if (!block || block.createdUs === job.createdUs || indexOf(id) >= block.count) return false;

@@ -1,4 +1,5 @@
-// Makes a page of the list of jobs, and the total, from ranges of jobs: the jobs of a tree, or the jobs with certain tags.
+// Makes a page of the list of jobs, and the total, from ranges of jobs: of a tree, of a pipeline, with certain tags, or accepted in a range of
+// time.
 import { type BlockKey, blockKeyBytes, indexOf, type JobId, jobId } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
@@ -32,7 +33,7 @@ export type RangeListing = {
   readonly limit: number;
   /** Only jobs with smaller ids become rows. */
   readonly before: JobId;
-  /** Absent: every job matches. */
+  /** A test that the latest attempt must pass. Absent: attempts are not tested. */
   readonly has?: HasAttempt | undefined;
   /** Counting stops at this number once the page is full; the total is then a lower bound. */
   readonly countMax: number;

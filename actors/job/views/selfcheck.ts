@@ -232,7 +232,7 @@ function* compareCounters(reader: Reader, max: number, notes: string[]): Sliced<
   return failures;
 }
 
-/** Checks that each running job is at a host. */
+/** Checks that a host has each running job, except runs and actions. */
 async function runningOf(
   { reader, askIdle, pause, run }: SelfcheckOptions,
   notes: string[],

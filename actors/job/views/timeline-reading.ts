@@ -38,7 +38,7 @@ export type Timeline = {
   readonly plugin: string;
   readonly command: string;
   readonly status: Status;
-  /** Whether the job has ended. The timeline of an ended job no longer changes. */
+  /** Whether the job has ended. Its timeline then changes only if retention removes jobs. */
   readonly isOver: boolean;
   /** The range from the acceptance of the job (if it was delayed: from its time to run) to its end, or until now. */
   readonly time: DividedTime;
@@ -52,7 +52,10 @@ export type StepWithErrors = Omit<StepTimeline, 'failed'> & { readonly failed: r
 /** `error`: the beginning of the job's last error; null: it has none. */
 export type FailedWithError = FailedJob & { readonly error: string | null };
 
-/** `buckets`: the maximum number of buckets. `nowUs`: the end of the timeline of a job that has not ended. */
+/**
+ * `buckets`: the maximum number of buckets, not counting the two that `dividedPart` adds. `nowUs`: the end of the timeline of a job that has
+ * not ended.
+ */
 export type TimelineQuery = {
   readonly id: JobId;
   readonly buckets: number;

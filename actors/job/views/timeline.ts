@@ -84,13 +84,13 @@ export type StepTimeline = {
   readonly lastEndUs: number | null;
   /** From the time `createdUs` of each job (`TimedJob`) to the start of its first attempt. */
   readonly queueUs: TimePercentiles;
-  /** For how long each ended job ran, in all its attempts. */
+  /** For how long each ended job that had started ran, in all its attempts. */
   readonly runUs: TimePercentiles;
   /** The counts of all buckets, one bucket after another. */
   readonly buckets: Uint32Array;
-  /** The jobs that ran longest, the slowest first. */
+  /** The ended jobs that ran longest, the slowest first. */
   readonly slowest: readonly SlowJob[];
-  /** The jobs that failed, timed out or are dead, in the order in which they ended. */
+  /** The first jobs that failed, timed out or became dead, in the order in which they ended. */
   readonly failed: readonly FailedJob[];
 };
 
@@ -218,7 +218,7 @@ class StepSums {
       insert(this.#slowest, { id: jobId(key, index), status, startedUs, ranUs }, (a, b) => b.ranUs - a.ranUs);
   }
 
-  /** The place of the bucket's counts. Times outside of the range belong to the first and the last bucket. */
+  /** Where, in `#buckets`, the counts of this time's bucket begin. Times before the first bucket, or after the last, count in that bucket. */
   #bucketOf(us: number): number {
     const { fromUs, bucketUs, buckets, partUs = fromUs } = this.#time;
     return Math.max(0, Math.min(buckets - 1, Math.floor((us - partUs) / bucketUs))) * width;

@@ -17,8 +17,8 @@ import { Successors } from './reused-jobs.ts';
 const entriesPerStep = 16;
 
 /**
- * One page of the jobs that match, and the total. `before`: the last job of the previous page. `has`: whether the latest attempt of a
- * job matches; absent: every job matches.
+ * One page of the jobs that match, and the total. `before`: the last job of the previous page. `has`: a test that the latest attempt of a
+ * job must pass; absent: attempts are not tested.
  */
 export function listWithin(
   reader: Reader,

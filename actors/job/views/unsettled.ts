@@ -16,7 +16,7 @@ export type Unsettled = {
   readonly runs: number;
   /** When the oldest unsettled job, run or action was accepted, in ms. Null: all are settled. */
   readonly oldestMs: number | null;
-  /** The unsettled jobs by command, the command with the most jobs first. */
+  /** The unsettled jobs that plugins run, by command: the command with the most jobs first. */
   readonly commands: readonly UnsettledCommand[];
 };
 

@@ -1,4 +1,4 @@
-// The results that reach a join, stored as bytes and spliced together in the order of the tokens.
+// The results that reach a join or an end, stored as bytes and spliced together in the order of the tokens.
 //
 //   group: count of ordinals | the ordinals (7 bits a byte) | number of results (4) | their size (4) | the results, packed
 //
@@ -16,8 +16,8 @@ export class ArrivalLog {
   #bytes: Buffer;
   #length: number;
   /**
-   * `#open`: the offset of the length fields of the last group; -1: there is no group. `#last`: the path of the group's
-   * last token; null: the next token begins a new group.
+   * `#open`: the offset of the length fields of the last group that this log has begun; -1: it has begun none. `#last`: the path of the
+   * group's last token; null: the next token begins a new group.
    */
   #open = -1;
   #last: readonly number[] | null = null;

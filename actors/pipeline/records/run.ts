@@ -34,7 +34,7 @@ export type CallSite = {
 /** Where a segment's tokens come from: the job that caused them (null: the run itself), and the context with which they began. */
 export type SegmentOrigin = { readonly cause: JobId | null; readonly context: Uint8Array };
 
-/** A scope: one pass through a sequence with joins. A segment is its part between two joins. */
+/** A scope: one pass through a sequence (compile.ts). The joins of the sequence divide the scope into segments. */
 export type StoredScope = {
   readonly sequence: number;
   /**
@@ -45,11 +45,11 @@ export type StoredScope = {
   readonly path: readonly number[];
   /** How many of the sequence's joins have fired. */
   position: number;
-  /** The number of tokens on the way to the next join: unsettled jobs, fan-outs, and inner scopes. */
+  /** The number of tokens on the way to the next join: unsettled jobs, fan-outs, parked tokens, and inner scopes. */
   live: number;
   arrived: number;
   failed: number;
-  /** The size of the results that have arrived so far. */
+  /** The size of the results that have arrived in this segment so far. */
   bytes: number;
   /** Whether the results exceed the limit and are omitted from the run's result. */
   overflown: boolean;
@@ -58,8 +58,8 @@ export type StoredScope = {
   /** Whether all tokens that have arrived or ended in the scope so far have passed only reused jobs. */
   isReused: boolean;
   /**
-   * Why the run, or the token that entered the scope, fails at the next join: a job failed after a fork with `fail_fast: false`. Null:
-   * neither fails there.
+   * Why the current part of the run, or the token that entered the scope, fails at the next join or end: a job failed after a fork with
+   * `fail_fast: false`. Null: neither fails there.
    */
   failure: string | null;
   /**
@@ -103,7 +103,7 @@ export type StoredReuse = {
   jobs: number;
 };
 
-/** The stored phase of a run. */
+/** The current phase of a run, and how the parts before it ended. */
 export type StoredPhase = RunPhase & {
   /** The error that belongs to `status`. Empty if the status is `succeeded`. */
   readonly error: string;
@@ -209,7 +209,7 @@ function packRun(run: StoredRun, hash: Uint8Array, fans: Iterable<StoredFan>, to
     run.settled,
     // Null: all succeeded.
     failed + timed_out + dead + cancelled > 0 ? ([failed, timed_out, dead, cancelled] as const) : null,
-    // Null: the run reuses no jobs.
+    // Null: the run cannot reuse jobs.
     reuse && ([reuse.of, reuse.root, reuse.address, reuse.isIndexed, reuse.jobs] as const),
     tags ?? null,
     // Null: all settled jobs had started, there are no failures and no deadlines, and no phase has begun.

@@ -2,8 +2,8 @@
 import type { PipelineDefinition, Step } from '../../../config/pipeline/definition.ts';
 
 /**
- * The number of steps with which a call of the pipeline begins. It is above one only if the pipeline begins with a `split`. A step with
- * `foreach` counts once, whatever the number of elements.
+ * The number of steps with which a call of the pipeline begins if their conditions hold. It is above one only if the pipeline begins with a
+ * `split`. A step with `foreach` counts once, whatever the number of elements.
  */
 export function firstStepCount({ steps }: PipelineDefinition): number {
   return firstStepsOf(steps[0]);

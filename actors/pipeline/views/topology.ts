@@ -29,7 +29,7 @@ type Edges = Map<string, Map<string, End>>;
 
 /**
  * The topology, sorted by name. `outputs` are declared by manifests. `inputs` come from webhooks and from pipelines: a step receives the
- * pipeline's trigger, or the signals of the step before it. A step whose command declares no events has the signal
+ * pipeline's trigger, or the signals of the step before it. A step whose command declares no events passes on the signal
  * `<plugin>.<command>.result`.
  */
 export function topologyOf(config: Config): Topology {

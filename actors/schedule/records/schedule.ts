@@ -1,5 +1,5 @@
-// The table of schedules: the state of each schedule, without its configuration. The commit that fires an occurrence also writes the
-// record. The record is removed 30 days after the configuration has dropped the schedule.
+// The table of schedules: the state of each schedule, and the recurrence to which its times belong. Other settings are not stored. The commit
+// that fires an occurrence also writes the record. The record is removed 30 days after the configuration has dropped the schedule.
 import type { Recurrence } from '../../../runtime/calendar/recurrence.ts';
 import type { JobId } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
@@ -54,7 +54,7 @@ export type ScheduleRecord = {
   readonly createdMs: number;
   /** The time from which `every` counts. */
   readonly originMs: number;
-  /** Occurrences up to this time are past: they have fired, wait in the queue, or were passed over. */
+  /** Occurrences up to this time are past: only the queue or a backfill can still start their jobs. */
   readonly lastDueMs: number;
   /** The job of the last occurrence that began. Null: no occurrence has begun. */
   readonly last: JobId | null;
@@ -73,7 +73,7 @@ export type ScheduleRecord = {
    * reason.
    */
   readonly counts?: { readonly [O in ScheduleOutcome]?: number };
-  /** The key of the record in `fired` that the next firing continues. Null: the next firing begins a new record. */
+  /** The `firstMs` of the record in `fired` that the next firing may extend. Null: the next firing begins a new record. */
   readonly rangeMs: number | null;
   /**
    * Occurrences after `createdMs` and up to this time count as fired, because their records in `fired` were dropped. 0: none were

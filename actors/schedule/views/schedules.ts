@@ -16,7 +16,7 @@ export type ScheduleView = {
   readonly id: string;
   readonly state: ScheduleState;
   readonly definition: ScheduleDefinition | null;
-  /** Null: the ledger has not loaded the schedule yet. */
+  /** Null: the ledger has not written a record of the schedule yet. */
   readonly record: ScheduleRecord | null;
   /** The next occurrences, at most `nextShown`. Empty unless the state is `active`. */
   readonly next: readonly number[];

@@ -110,8 +110,8 @@ export function oldestAuditUs(reader: Reader): number | null {
 export type SegmentLimits = { readonly beforeUs: number; readonly through: number };
 
 /**
- * Adjacent records that verify. `end`: the last of these records; if the segment has no records, the record before it. `broken`: why the
- * record after `end` does not verify; null: this record verifies, or was not examined.
+ * Adjacent records that verify. `end`: the last of these records; if there are none, the record after which the segment begins. `broken`:
+ * why the record after `end` does not verify; null: this record verifies, or was not examined.
  */
 export type AuditSegment = {
   readonly entries: readonly AuditEntry[];

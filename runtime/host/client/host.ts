@@ -196,8 +196,8 @@ export class Host implements PluginHost {
   }
 
   /**
-   * Kills the processes that the previous process has left behind. Resolves only when all of them have ended: a job must never run twice at
-   * once.
+   * Kills the processes that earlier processes of this host, and hosts that have ended, have left behind. Resolves only when all of them have
+   * ended: a job must never run twice at once.
    */
   async #clear(): Promise<void> {
     const { log, name } = this.#options;

@@ -20,7 +20,7 @@ export class Conversation implements Requester<number> {
   #process: PluginProcess<number> | null = null;
   #room = 0;
   #window: number;
-  /** The steady time, in µs, at which the process began the task that it will answer next. */
+  /** The steady time, in µs, from which the duration of the task that is answered next is counted. */
   #sinceUs = steadyUs();
   /** The task whose time limit the timer `#deadline` measures. */
   #first: number | undefined;
@@ -83,8 +83,8 @@ export class Conversation implements Requester<number> {
 
   /**
    * Fails the cancelled tasks that are unanswered. Also fails the oldest unanswered task, on which the process was working, if it is
-   * past its deadline or if no task was cancelled. Returns all other unanswered tasks to the ledger. The process works on one request
-   * after another, so among them only the oldest may have begun.
+   * past its deadline or if no unanswered task was cancelled. Returns to the ledger all other unanswered tasks and, if the process is
+   * persistent, those that were not sent. A process works on one request after another, so of these only the oldest may have begun.
    */
   async onEnd(end: ProcessEnd): Promise<void> {
     clearTimeout(this.#deadline);

@@ -1,4 +1,4 @@
-// The pool of threads that run frames of worker plugins. The only file that imports piscina.
+// The pool of threads that run frames of worker plugins. No other file of the service imports piscina.
 import { fileURLToPath } from 'node:url';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { Piscina } from 'piscina';
@@ -84,7 +84,7 @@ export class ThreadPool {
     for (const place of this.#places) void this.#keepServing(place);
   }
 
-  /** Resolves when the frame's tasks have ended. Rejects if the thread dies or can run no more frames. */
+  /** Resolves when the thread has finished the frame. Rejects if the thread dies or can run no more frames. */
   run(shared: SharedArrayBuffer, plugin: number): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ shared, plugin, resolve, reject });
@@ -92,7 +92,7 @@ export class ThreadPool {
     });
   }
 
-  /** Gives a thread its task and, when that thread has ended, gives the same task to the next one. */
+  /** Keeps a piscina task running for this place: when its thread has ended, the next thread gets a new one. */
   async #keepServing(place: Place): Promise<void> {
     while (!this.#closing) {
       const { port1, port2 } = new MessageChannel();

@@ -15,7 +15,7 @@ import { describe } from '../wire/response.ts';
 
 /** The default time from SIGTERM, or from closing stdin, to SIGKILL. */
 export const killDelayMs = 5_000;
-/** How long output is read after a process has exited. The pipe may still contain output, but a child may keep the pipe open. */
+/** How long, at most, output is read after a program has exited. The pipe may still contain output, but a child may keep the pipe open. */
 const drainMs = 100;
 
 /** `refused`: the program could not be started, or was killed at once; `reason` says why. */
@@ -126,7 +126,7 @@ export class Program {
     return this.#child.stderr!;
   }
 
-  /** Whether there is a process; if not, `ended` says why. */
+  /** Whether the program could be started; if not, `ended` says why. */
   get hasStarted(): boolean {
     return this.#child.pid !== undefined;
   }
@@ -173,13 +173,13 @@ export class Program {
     try {
       marks.put(pid);
     } catch (error) {
-      // The program is killed: without its pid on disk it could survive a crash, and run beside the next attempt of its job.
+      // The program is killed: without its pid on disk it could survive a crash of the service, and run beside the next attempt of its job.
       unmarked = `its pid file cannot be written: ${describe(error)}`;
       this.kill();
     }
   }
 
-  /** Reads the remaining output, for at most `drainMs`. The event `close` would wait for every process that holds the pipe open. */
+  /** Reads the remaining output, for at most `drainMs`. The child's own `close` event would wait for every process that holds a pipe open. */
   #drain(then: () => void): void {
     const streams = [this.stdout, this.stderr].filter(stream => !stream.readableEnded && !stream.destroyed);
     let open = streams.length;

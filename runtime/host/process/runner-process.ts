@@ -121,7 +121,7 @@ export class RunnerProcess implements Requester<RunningRequest> {
     // A task may run again as soon as it is reported, so all processes that the task started must be gone first.
     if (only !== undefined) await this.#leftovers();
     if (only !== undefined && others.length === 0) this.#report([[only, this.#process.settleEnd(end)]]);
-    // Any of the other tasks may have ended the process, so each must run alone.
+    // Any of the unreported tasks may have ended the process, so each must run alone.
     for (const run of this.#runs) run.giveBack(this.#sender, 'begun');
     this.#runs.clear();
   }

@@ -113,8 +113,8 @@ export class RunnerThread {
 
   /**
    * Tells the thread to cancel a task. The thread returns a task that has not begun. For a running task, the thread sends an outcome at
-   * once, but the task's place stays taken until the handler settles. A thread that does not react within `cancelMsMax` is blocked, and is
-   * stopped.
+   * once, but the task's place stays taken until the handler settles. If the thread does neither within `cancelMsMax`, because it is blocked
+   * or still loads code, it is stopped.
    */
   cancel(frameId: number, task: number, reason: string): void {
     const ticket = this.#tickets.get(frameId);

@@ -8,7 +8,7 @@ import { describe } from '../wire/response.ts';
 export const threadHeapMbMax = 512;
 /** If a thread cannot be stopped within this time, the host is ended. */
 const terminateMsMax = 2_000;
-/** Before a thread is stopped, it has this long to link its first module. Node aborts the process if a linking thread is stopped. */
+/** The longest wait of `settled`. Node aborts the process if a thread is stopped while it links its first module. */
 const linkMsMax = 5_000;
 
 /** A plugin thread, from the host's point of view: why it ends, and the means to end it. */
@@ -47,7 +47,7 @@ export class WatchedThread {
   }
 }
 
-/** How long a handler may take to react to the signal of a cancel before its thread is replaced. */
+/** If a cancelled task has not ended, and was not returned, this long after the cancel, its thread is stopped. */
 export const cancelMsMax = 1_000;
 
 /** The error text for a task that ended its thread, from the error with which the thread ended. `heapMbMax`: the thread's heap limit. */

@@ -14,13 +14,13 @@ import { cancelMsMax, heapMb, reasonOf } from './thread-end.ts';
 
 /** A task that runs longer than this is slow. */
 const slowMs = 5;
-/** A frame that has waited this long is returned if a slow task runs on every thread. */
+/** A frame that has waited this long is returned if every thread runs a frame that has been taken back (`#takeBack`). */
 const patienceMs = 20;
 /** If a thread loads a plugin's code for this long, the frame's tasks that no thread has begun are returned. */
 const slowLoadMs = 250;
 /** If a thread loads a plugin's code for this long, and for at least the time limit of the frame's tasks, the thread is replaced. */
 const loadMsMax = 10_000;
-/** If a plugin has ended a thread, the plugin's next frame waits at most this long for another thread to start. */
+/** If a plugin has ended a thread, the plugin's frames wait at most this long for all threads to run again. */
 const heldMsMax = 5_000;
 /** How long after the deadline a handler may take to react to its signal before its thread is replaced. */
 export const graceMs = 100;
@@ -53,7 +53,7 @@ export class WorkerFrames {
   readonly #pool: ThreadPool;
   /** All unfinished frames. */
   readonly #runs = new Set<ThreadFrame>();
-  /** The unfinished frames that wait here, because the pool is given at most `#threads` frames at once. */
+  /** The frames that the pool has not been given yet: it gets at most `#threads` frames at once, and none of a held plugin (`#held`). */
   #waiting: ThreadFrame[] = [];
   #running = 0;
   /** The numbers of plugins that have ended a thread. Their frames wait until all threads run again, or until the timer fires. */

@@ -62,7 +62,6 @@ function cancel({ cancel: frameId, task, reason }: CancelTask): void {
   if (current?.frameId === frameId && current.task === task) current.kit.cancel(reason);
 }
 
-/** Runs the tasks of one frame. */
 async function runFrame(shared: SharedArrayBuffer): Promise<void> {
   const slot = new SharedFrame(shared);
   slot.enter('loading', threadId);

@@ -37,7 +37,7 @@ export function sealedHash(directories: readonly SealedDirectory[], path: string
   throw new Error(`${path} is not in the lock`);
 }
 
-/** Verifies a module that a loader has found. Returns the module with its source, so that Node need not read the file again. */
+/** Verifies a module that a loader has found. Returns a verified module with its source, so that Node does not read the file again. */
 export function verifyLoaded(directories: readonly SealedDirectory[], url: string, loaded: LoadFnOutput): LoadFnOutput {
   if (!url.startsWith('file:')) return loaded;
   const path = fileURLToPath(url);

@@ -22,7 +22,7 @@ export function payloadForDuctile(context: JsonObject, payload: Json): Json {
   return { ...(baggage as JsonObject), ...payload };
 }
 
-/** Adds the answer's `result` to the payload of each event, if the payload is an object without `result`. */
+/** Adds the answer's `result` to the payload of each event, if the payload is absent or an object without `result`. */
 export function answerOfDuctile(answer: unknown): unknown {
   if (!isObject(answer)) return answer;
   const { result, events } = answer;

@@ -16,7 +16,7 @@ type Header = {
 };
 type GroupHeader = Omit<TaskGroup, 'context'> & { readonly contextBytes: number };
 
-/** The fields of a frame that the host's main thread reads. */
+/** The fields of a frame that can be read without decoding its header. */
 export type FrameHead = {
   readonly frameId: number;
   readonly generation: number;
@@ -36,8 +36,8 @@ const fixedBytes = 40;
 const noRunner = 0xffff;
 
 /**
- * If a frame's last payload has at least this length, it is not copied into the message, but sent after it. If this payload is a
- * value in parts, the parts are read only when they are sent.
+ * If a frame's last payload has at least this length, the payload is not copied into the head of the message, but sent after the head. If
+ * the payload is a value in parts, the parts are read only when they are sent.
  */
 const ownBytesMin = 2 ** 20;
 

@@ -8,7 +8,7 @@ export class OutputTail {
   #bytes = 0;
   #cut = 0;
   #mask: Mask | null = null;
-  /** The number of bytes kept beyond the limit. A secret that crosses the cut is then still complete, and can be masked. */
+  /** The number of bytes kept before the last `tailBytesMax`, so that a secret that the limit would cut is complete, and can be masked. */
   #marginBytes = 0;
 
   constructor(mask: Mask | null = null) {
@@ -36,7 +36,7 @@ export class OutputTail {
     this.#trim();
     const joined = Buffer.concat(this.#chunks);
     const end = hasEnded || this.#mask === null ? joined.length : this.#mask.cutOf(joined);
-    // After a cut, the first `#marginBytes` may contain the end of a secret, so `#show` drops them. Nothing is taken from fewer bytes.
+    // After a cut, `#show` drops the first `#marginBytes`, which may contain the end of a secret. A shorter text waits for the next call.
     if (!hasEnded && this.#cut > 0 && end < this.#marginBytes) return '';
     const text = this.#show(joined.subarray(0, end));
     this.#chunks = end === joined.length ? [] : [Buffer.from(joined.subarray(end))];

@@ -20,7 +20,7 @@ export type PersistentMode = {
   readonly hearsCancel?: boolean;
   /** How many jobs a process may run; null: no limit. */
   readonly jobsMax: number | null;
-  /** How long after its start a process may take new jobs; null: no limit. */
+  /** How long after its start a process may get new frames; null: no limit. */
   readonly ageMs: number | null;
   /** Whether the process may receive a request before it has answered the previous one. */
   readonly pipelined: boolean;
@@ -123,7 +123,7 @@ export type Outcome = {
 export const returnReasons = ['crowded', 'interrupted', 'begun'] as const;
 export type ReturnReason = (typeof returnReasons)[number];
 
-/** Receives the reports of a host. The methods are called from I/O callbacks, so they only queue messages. */
+/** Receives the reports of a host. The methods may be called outside of a turn, so they only queue messages. */
 export type HostListener = {
   /** Reports tasks that have ended. A frame is complete when each of its tasks has ended or was returned. */
   onOutcomes(frameId: number, outcomes: readonly Outcome[]): void;
@@ -148,7 +148,7 @@ export type HostOptions = {
   readonly isConcurrent?: boolean;
   /** The directory for pid files, which identify processes that survive a crash, and for files that sandboxed plugins write. */
   readonly runDirectory: string;
-  /** The names of environment variables that plugins may see, in addition to a fixed list (client/environment.ts). */
+  /** The names of environment variables that plugins may see, in addition to the usual ones (client/environment.ts). */
   readonly envPassthrough: readonly string[];
   /** The umask of plugins. Absent: plugins have the umask of the service. */
   readonly umask?: number | undefined;

@@ -42,7 +42,7 @@ const noOutput: HelperOutput = {};
 
 type ResponseParts = { [P in HostBodyPart]: Uint8Array | undefined };
 
-/** A response without parts, created for every job. It has all members, because objects of the same shape are faster. */
+/** A response without parts. It has all members, because objects of the same shape are faster. */
 function noParts(): ResponseParts {
   return {
     result: undefined,
