@@ -21,7 +21,7 @@ export function serviceUnit({ node, main, config, state, backups, user, hasBubbl
     ['NoNewPrivileges', 'yes'],
     ['ProtectSystem', 'strict'],
     ['ProtectHome', 'read-only'],
-    ['ReadWritePaths', quoted(state) + (backups === null ? '' : ` ${quoted(`-${backups}`)}`)],
+    ['ReadWritePaths', word(state) + (backups === null ? '' : ` ${word(`-${backups}`)}`)],
     ['PrivateTmp', 'yes'],
     ['PrivateDevices', 'yes'],
     ['ProtectClock', 'yes'],
@@ -77,8 +77,13 @@ WantedBy=multi-user.target
 `;
 }
 
-/** Quotes a word of a unit file. Escapes `%`, which begins a specifier, and `$`, which begins a variable in a command line. */
+/** Quotes a word of a command line for systemd, in which `$` begins a variable. */
 function quoted(path: string): string {
-  const escaped = path.replaceAll('%', '%%').replaceAll('$', '$$$$');
+  return word(path.replaceAll('$', '$$$$'));
+}
+
+/** Quotes a word for systemd, in which `%` begins a specifier. */
+function word(path: string): string {
+  const escaped = path.replaceAll('%', '%%');
   return /^[\w@%+=:,./$-]+$/.test(escaped) ? escaped : `"${escaped.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;
 }

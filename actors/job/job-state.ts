@@ -75,10 +75,7 @@ export class JobState {
   readonly newReruns = new NewReruns();
   readonly times: JobTimesTable;
   readonly settled = new SettledJobs();
-  /**
-   * By key: the open blocks, except those of runs and actions. A block whose unsettled jobs are all delayed may be missing until `find`
-   * reads it.
-   */
+  /** By key: the open blocks, except those of runs and actions. Blocks with only delayed jobs may be missing until `find` reads them. */
   readonly open = new Map<KeyText, OpenBlock>();
   /** Suspects and exempt jobs (exempt.ts) that wait for a slot of the quarantine. */
   readonly suspects: OpenAttempt[] = [];

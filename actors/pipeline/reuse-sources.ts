@@ -1,5 +1,5 @@
 // Keeps the jobs of an original run for its rerun `from: failed`: retention does not remove them until the rerun has ended.
-import { formatId, indexOf, type JobId, jobIdBytes } from '../../runtime/ids.ts';
+import { blockOf, formatId, indexOf, type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import { pack, unpack } from '../../runtime/packing.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
 import { latestAttempt } from '../job/records/attempts.ts';
@@ -40,7 +40,8 @@ export class ReuseSources {
 
   constructor(reader: Reader) {
     this.#reader = reader;
-    for (const root of rootsWithIndex(reader)) if (!reader.get('runs', root)) this.#swept.push(root);
+    // A delayed rerun is unsettled, although it has no record in `runs` until it begins.
+    for (const root of rootsWithIndex(reader)) if (!reader.get('open', blockOf(root))) this.#swept.push(root);
   }
 
   /** Called when a rerun is accepted: keeps the trees that the rerun needs. */

@@ -18,10 +18,11 @@ export function sampleOf(schema: JsonObject): Json {
 function sample(schema: Json, root: JsonObject, depth: number): Json {
   if (!isObject(schema) || depth > depthMax) return {};
   const { $ref, examples, allOf, anyOf, oneOf } = schema;
-  const [example] = Array.isArray(examples) ? examples : [];
-  const known =
-    schema['const'] ?? schema['default'] ?? example ?? (Array.isArray(schema['enum']) ? schema['enum'][0] : undefined);
-  if (known !== undefined) return known;
+  const firstOf = (list: Json | undefined) => (Array.isArray(list) ? list[0] : undefined);
+  const known = [schema['const'], schema['default'], firstOf(examples), firstOf(schema['enum'])];
+  // A known value may be null.
+  const value = known.find(each => each !== undefined);
+  if (value !== undefined) return value;
   if (typeof $ref === 'string') return sample(resolve(root, $ref), root, depth + 1);
   const [choice] = Array.isArray(anyOf) ? anyOf : Array.isArray(oneOf) ? oneOf : [];
   const parts = [...(Array.isArray(allOf) ? allOf : []), ...(choice === undefined ? [] : [choice])];

@@ -2,8 +2,8 @@
 
 /** Formats a duration as `850 µs`, `12.3 ms`, `1.25 s`, `2m 05s`, `3h 10m` or `2d 03h`. */
 export function formatMs(ms: number): string {
-  if (ms < 1) return `${Math.round(ms * 1000)} µs`;
-  if (ms < 999.95) return `${ms < 99.95 ? ms.toFixed(1) : Math.round(ms)} ms`;
+  if (ms < 0.9995) return `${Math.round(ms * 1000)} µs`;
+  if (ms < 999.5) return `${ms < 99.95 ? ms.toFixed(1) : Math.round(ms)} ms`;
   if (ms < 59_995) return `${(ms / 1000).toFixed(2)} s`;
   const seconds = Math.round(ms / 1000);
   if (seconds < 3600) return `${Math.floor(seconds / 60)}m ${two(seconds % 60)}s`;

@@ -14,6 +14,7 @@ import { dateText, endsSoonMs } from '../../config/certificate.ts';
 import type { Config } from '../../config/config.ts';
 import { sealGap } from '../../config/load.ts';
 import type { Seal } from '../../config/seal/seal.ts';
+import { hasRoom } from '../../runtime/store/room.ts';
 import type { BackupCondition } from '../backup/backups.ts';
 import { heldText } from '../held-jobs.ts';
 import type { IndexCondition } from '../indexer/thread.ts';
@@ -27,8 +28,8 @@ import { checkSchedules } from './schedules.ts';
 import { checkTokens } from './tokens.ts';
 
 /**
- * The check of the disk fails if the free space is less than this and also less than `diskLowPart` of the disk. With the default
- * `state.log.segment`, the service refuses new work only at lower limits (runtime/store/room.ts).
+ * The check of the disk fails if the free space is less than this and also less than `diskLowPart` of the disk. It also fails if the service
+ * refuses new work (runtime/store/room.ts), which happens earlier only with a large `state.log.segment`.
  */
 export const diskLowBytes = 256 * 2 ** 20;
 export const diskLowPart = 0.1;
@@ -87,7 +88,7 @@ export async function examine(options: DoctorOptions): Promise<Check[]> {
     ['config', () => checkConfig(problems, config)],
     ['seal', () => checkSealed(seal)],
     ['state_writable', () => checkState(config.state.path)],
-    ['disk_space', () => checkDisk(config.state.path)],
+    ['disk_space', () => checkDisk(config.state.path, config.state.log.segmentBytes)],
     ['search_index', () => checkIndex(options.index)],
     ['plugins', () => checkPlugins(problems, warnings, options)],
     ['held_jobs', async () => checkHeld(await options.held())],
@@ -192,11 +193,12 @@ function setAsideText({ all, listed }: SetAsideReply): string {
   return `${all} ${all === 1 ? 'record' : 'records'} cannot be used: ${named.join(', ')}${more}`;
 }
 
-async function checkDisk(path: string): Promise<CheckResult> {
+async function checkDisk(path: string, segmentBytes: number): Promise<CheckResult> {
   const { bavail, bsize, blocks } = await statfs(path);
   const free = bavail * bsize;
   const detail = `${Math.floor(free / 2 ** 20)} MiB free`;
-  return free < Math.min(diskLowBytes, blocks * bsize * diskLowPart) ? failed(detail) : passed(detail);
+  const isLow = free < Math.min(diskLowBytes, blocks * bsize * diskLowPart) || !hasRoom(path, segmentBytes);
+  return isLow ? failed(detail) : passed(detail);
 }
 
 function checkIndex(index: IndexCondition): CheckResult {

@@ -60,5 +60,7 @@ export function* jobsWithWords(
     yield;
   }
   const ids = [...found].sort().reverse();
-  return { ids: ids.map(id => Buffer.from(id, 'latin1')), searchedUs: isWhole ? newestUs : position.atUs - 1 };
+  // A new index has the position 0: nothing was searched.
+  const indexedUs = Math.max(0, position.atUs - 1);
+  return { ids: ids.map(id => Buffer.from(id, 'latin1')), searchedUs: isWhole ? newestUs : indexedUs };
 }

@@ -1,6 +1,6 @@
 // How many jobs settled in each minute. A sum over a day reads at most 1,441 records, however many jobs there were.
 import { pack, unpack } from '../../../runtime/packing.ts';
-import { SetAside } from '../../../runtime/store/set-aside.ts';
+import { readable, SetAside } from '../../../runtime/store/set-aside.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import { type TerminalStatus, terminalStatuses } from './job.ts';
 import { readUs, usKey } from './journal.ts';
@@ -62,13 +62,18 @@ export function settledRecently(reader: Reader, nowUs: number): SettledCounts {
   return sum;
 }
 
-/** How many jobs settled in each minute from `minute` (since the epoch) on, oldest first. Minutes in which no job settled are left out. */
+/**
+ * How many jobs settled in each minute from `minute` (since the epoch) on, oldest first. Minutes in which no job settled, and minutes with
+ * unusable records, are left out.
+ */
 export function* settledSince(
   reader: Reader,
   minute: number,
 ): Iterable<{ readonly minute: number; readonly counts: Readonly<SettledCounts> }> {
-  for (const { key, value } of reader.scan('minutes', { from: minuteKey(minute) }))
-    yield { minute: readUs(key) / minuteUs, counts: countsIn(value) };
+  for (const { key, value } of reader.scan('minutes', { from: minuteKey(minute) })) {
+    const counts = readable(() => countsIn(value));
+    if (counts) yield { minute: readUs(key) / minuteUs, counts };
+  }
 }
 
 function minuteKey(minute: number): Buffer {

@@ -20,6 +20,7 @@ export function reuseInvariants(reader: Reader, blockIn: (value: Uint8Array) => 
     { name: 'reruns_are_listed', table: 'blocks', wrong: rerunsAreListed },
     { name: 'reused_jobs_succeeded', table: 'reused', wrong: reusedSucceeded },
     { name: 'open_reruns_have_sources', table: 'runs', wrong: rerunHasSources },
+    { name: 'delayed_reruns_have_sources', table: 'reruns', wrong: delayedRerunHasSources },
     { name: 'reusable_jobs_are_kept', table: 'reuse_index', wrong: reusableIsKept },
     { name: 'needed_trees_are_named', table: 'reuse_needs', wrong: needIsNamed },
     { name: 'lost_jobs_are_gone', table: 'lost_jobs', wrong: lostIsGone },
@@ -78,6 +79,13 @@ export function reuseInvariants(reader: Reader, blockIn: (value: Uint8Array) => 
     const { reuse } = decodeRun(value).run;
     if (!reuse || reader.get('reuse_index', reuse.root)) return null;
     return `the run ${formatId(key)} may reuse jobs, but no record names their trees`;
+  }
+
+  function delayedRerunHasSources(key: Uint8Array, value: Uint8Array): string | null {
+    const [, id] = idsOf(key);
+    const isDelayed = reader.get('open', blockOf(id)) !== undefined && reader.get('runs', id) === undefined;
+    if (rerunKind(value) !== 'failed' || !isDelayed || reader.get('reuse_index', id)) return null;
+    return `the delayed run ${formatId(id)} will reuse jobs, but no record names their trees`;
   }
 
   function reusableIsKept(key: Uint8Array, value: Uint8Array): string | null {

@@ -72,10 +72,10 @@ let preparing: Promise<PreparedCommand> | null = null;
 let waiting: Waiting[] = [];
 /** The tasks whose handlers have returned a promise that has not settled. */
 const running = new Set<Job>();
-/** The cancelled tasks of frames that wait for the plugin's code. */
+/** The frames that wait for the plugin's code, by ticket. */
+const loading = new Map<number, FrameReader>();
+/** The tasks of these frames that were cancelled and given back. */
 const dropped = new Set<string>();
-/** The ticket of the newest frame that does not wait for the plugin's code. Earlier frames do not wait either. */
-let newestTicket = 0;
 /** The number of tasks whose handlers were called and have not settled. */
 let underWay = 0;
 /** The number of tasks whose handlers have ignored the signal, and still have not settled. */
@@ -102,13 +102,13 @@ async function take({ ticket, bytes }: GiveFrame): Promise<void> {
   status.take(ticket);
   status.beat();
   if (frame.secrets !== null) secrets.learn(frame.secrets);
+  loading.set(ticket, frame);
   const prepared = await prepareOnce(frame);
+  loading.delete(ticket);
   followWallClock();
-  newestTicket = ticket;
   const open: Open = { ticket, frame, prepared };
   for (let task = 0; task < frame.head.count; task++) {
-    if (dropped.size > 0 && dropped.delete(`${ticket} ${task}`)) giveBack([{ open, task }]);
-    else waiting.push({ open, task });
+    if (dropped.size === 0 || !dropped.delete(`${ticket} ${task}`)) waiting.push({ open, task });
   }
   // Sends earlier outcomes first, because they could not be sent any more if a new task blocked the thread.
   sendOutcomes();
@@ -260,7 +260,7 @@ function becomeStale(job: Job): void {
   endWhenAlone();
 }
 
-function giveBack(unbegun: readonly Waiting[]): void {
+function giveBack(unbegun: readonly { readonly open: Pick<Open, 'frame'>; readonly task: number }[]): void {
   const returned = unbegun.map(({ open, task }) => [open.frame.head.frameId, task] as const);
   port.postMessage({ returned, isSpent } satisfies TasksReturned);
 }
@@ -273,11 +273,14 @@ function cancel({ cancel: ticket, task, reason }: CancelTask): void {
   const isWanted = ({ open, task: other }: Waiting) => open.ticket === ticket && other === task;
   const unbegun = waiting.filter(isWanted);
   const job = [...running].find(isWanted);
-  if (unbegun.length > 0) {
+  const frame = loading.get(ticket);
+  if (frame !== undefined) {
+    dropped.add(`${ticket} ${task}`);
+    giveBack([{ open: { frame }, task }]);
+  } else if (unbegun.length > 0) {
     waiting = waiting.filter(other => !isWanted(other));
     giveBack(unbegun);
-  } else if (ticket > newestTicket) dropped.add(`${ticket} ${task}`);
-  else if (job !== undefined && !job.isLate) {
+  } else if (job !== undefined && !job.isLate) {
     const settled = () => resultOfFailure(reason, false, job.kit.close() ?? undefined, 'error', secrets.mask);
     endEarly(job, () => job.kit.cancel(reason), cancelMsMax, settled);
   }

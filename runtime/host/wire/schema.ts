@@ -8,7 +8,7 @@ export type PayloadCheck = (payload: Json) => string | null;
 
 /** Makes and caches the checks of input schemas. Each schema is compiled when it is first needed. */
 export class PayloadChecks {
-  readonly #compiled = new Map<JsonObject, PayloadCheck>();
+  readonly #compiled = new WeakMap<JsonObject, PayloadCheck>();
   #compile: SchemaCompiler | null = null;
 
   async of(schema: JsonObject): Promise<PayloadCheck> {

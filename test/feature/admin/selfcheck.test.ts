@@ -9,7 +9,7 @@ import { BlockBuilder, decodeBlock, groupOf } from '../../../actors/job/records/
 import { putMark } from '../../../actors/job/records/cancel.ts';
 import type { JobGroup } from '../../../actors/job/records/job.ts';
 import { keyText, OpenBlock } from '../../../actors/job/records/open.ts';
-import { rerunKey } from '../../../actors/job/records/reruns.ts';
+import { rerunKey, writeRerun } from '../../../actors/job/records/reruns.ts';
 import { putRescheduled } from '../../../actors/job/records/rescheduled.ts';
 import { encodeRetry } from '../../../actors/job/records/retry.ts';
 import { putTimer } from '../../../actors/job/records/timer.ts';
@@ -178,6 +178,8 @@ const groups: readonly { readonly [invariant: string]: Tampering }[] = [
       const run = unpack<unknown[]>(reader.get('runs', held)!);
       batch.put('runs', held, pack(run.with(7, 77)));
     },
+    delayed_reruns_have_sources: (batch, _, { ok }) =>
+      writeRerun(batch, { of: ok, from: 'failed', reason: null }, anotherRun, Buffer.alloc(0)),
     arrivals_have_runs: batch => batch.put('arrivals', Buffer.concat([anotherRun, Buffer.alloc(12)]), anotherRun),
     counters_are_right: (batch, reader) => {
       const key = Buffer.from('echo\0handle');

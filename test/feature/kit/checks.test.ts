@@ -215,6 +215,8 @@ test.each<[schema: JsonObject, sample: unknown]>([
     },
     { a: 'x', b: null },
   ],
+  [{ const: null }, null],
+  [{ type: ['null', 'string'], default: null }, null],
   [{ type: 'object', required: [], properties: { a: { type: 'string' } }, additionalProperties: false }, { a: 'x' }],
   [
     { anyOf: [{ type: 'object', required: ['a'], properties: { a: { type: 'string' } } }, { type: 'null' }] },

@@ -75,3 +75,29 @@ test('what a running rerun refers to is kept; afterwards a run that has lost job
   expect((await rerun(id, 'start')).status).toBe(202);
   expect((await gateway.call('GET', '/system/selfcheck')).body['failures']).toEqual([]);
 });
+
+test('what a delayed rerun refers to is kept across a restart, until the rerun has ended', async () => {
+  const gateway = await startGateway({
+    state: { retention: { max_jobs: 20 } },
+    plugins: { echo },
+    pipelines: [{ name: 'two', steps: [{ uses: 'echo' }, { uses: 'echo' }] }],
+  });
+  const old = await gateway.ran('two', { n: 1 });
+  const { body } = await gateway.call('POST', `/job/${old.job_id}/rerun`, { from: 'failed', delay: '1d' });
+  const id = String(body['job_id']);
+  await gateway.restart();
+  const total = async () => Number((await gateway.call('GET', '/jobs?plugin=echo&command=say')).body['total']);
+  for (let n = 0; n < 30; n++) await gateway.submit('echo/say');
+  await until('a sweep is over', async () => (await total()) < 20);
+  expect((await gateway.tree(old.job_id)).length).toBe(3);
+  expect((await gateway.call('POST', `/job/${id}/run-now`, {})).status).toBe(200);
+  expect(await gateway.settled(id)).toMatchObject({ status: 'succeeded', counts: { reused: 2 } });
+  expect((await gateway.call('GET', '/system/selfcheck')).body['failures']).toEqual([]);
+  // Afterwards, newer jobs displace the rerun, and then its original.
+  for (const job of [id, old.job_id]) {
+    await until('it is gone', async () => {
+      await gateway.submit('echo/say');
+      return (await gateway.call('GET', `/job/${job}`)).status === 404;
+    });
+  }
+});

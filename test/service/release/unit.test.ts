@@ -26,7 +26,7 @@ test('packaging/headgate.service is what the command prints for the usual places
 test('paths are words of their own, whatever is in them', () => {
   const unit = serviceUnit({ ...common, config: '/srv/a b/50%', state: '/srv/$x' });
   expect(unit).toContain('start --config "/srv/a b/50%%" --grace 30s\n');
-  expect(unit).toContain('ReadWritePaths=/srv/$$x\n');
+  expect(unit).toContain('ReadWritePaths=/srv/$x\n');
 });
 
 test('where a plugin runs in bubblewrap, the unit leaves it what it needs, and says so', () => {

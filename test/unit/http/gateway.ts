@@ -113,7 +113,7 @@ export function makeConfig(): Config {
       jobsPerRootMax: 10_000_000,
       pluginEnvPassthrough: [],
     },
-    state: { path: '/data', retention: { jobsMs: 1, jobsMax: 1 } },
+    state: { path: '/data', retention: { jobsMs: 1, jobsMax: 1 }, log: { segmentBytes: 2 ** 24, churnBytes: 2 ** 25 } },
     api: { enabled: true, server: 'auto', listen: { host: '127.0.0.1', port: 0 }, bodyBytesMax, tokens },
     webhooks: { listen: { host: '127.0.0.1', port: 0 }, endpoints: [] },
     ...{ metrics: { listen: null, seriesMax: 5_000 }, ui: { enabled: true, path: '/ui' } },

@@ -318,3 +318,24 @@ it('takes a thread for no blocked one whose first frame was over at once while a
   ]);
   expect(after!.outcomes).toMatchObject(many(8, { verdict: 'ok' }));
 });
+
+it('a task that is cancelled while the code loads is returned at once; its neighbours run when the code is loaded', async () => {
+  const stage = concurrentStage().plugin(
+    'p',
+    `import { existsSync, watch, writeFileSync } from 'node:fs';
+    const home = import.meta.dirname;
+    await new Promise(go => {
+      const watcher = watch(home, () => existsSync(home + '/go') && (watcher.close(), go()));
+      writeFileSync(home + '/loading', '');
+    });
+    export const handle = ({ payload }) => ({ result: payload });`,
+  );
+  const ended = stage.frame('p', { payloads: [{ n: 0 }, { n: 1 }] });
+  await until('the code loads', () => existsSync(join(stage.directory, 'plugins/p/loading')));
+  await stage.cancel(0);
+  await stage.heard('returned', /./);
+  stage.write('p', 'go', '');
+  const { outcomes, returned, begun } = await ended;
+  expect(outcomes).toMatchObject([{ task: 1, verdict: 'ok', result: { n: 1 } }]);
+  expect([returned, begun]).toEqual([[0], []]);
+});
