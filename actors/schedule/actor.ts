@@ -201,14 +201,14 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
     const isLast = record.last !== null && formatId(record.last) === job;
     const place = record.history.findIndex(entry => entry.kind === 'fired' && formatId(entry.job) === job);
     const entry = record.history[place];
-    if (entry?.kind === 'fired') schedule.change({ history: record.history.with(place, { ...entry, status }) });
-    if (isLast) schedule.change({ isRunning: false });
-    const { queue } = record;
-    const others = queue.filter(waiting => waiting.job === null || formatId(waiting.job) !== job);
-    if (others.length < queue.length) schedule.change({ queue: others });
     // The end of a job that was started by hand does not change the number of failures.
     const counts = isLast || (entry?.kind === 'fired' && entry.dueMs !== null);
-    if (counts) schedule.change({ failures: failuresAfter(record.failures, status) });
+    schedule.change({
+      history: entry?.kind === 'fired' ? record.history.with(place, { ...entry, status }) : record.history,
+      isRunning: record.isRunning && !isLast,
+      queue: record.queue.filter(waiting => waiting.job === null || formatId(waiting.job) !== job),
+      failures: counts ? failuresAfter(record.failures, status) : record.failures,
+    });
     const { pauseAfterFailures: max = 0 } = definition ?? {};
     if (max > 0 && schedule.record.failures >= max && !record.pause) {
       const reason = `${schedule.record.failures} failures in a row`;

@@ -84,8 +84,8 @@ export class Firer {
     const job = Buffer.from(reply.id);
     const firedMs = Math.floor(turn.nowUs / 1_000);
     const { lastDueMs, queue } = schedule.record;
-    schedule.change({ lastDueMs: Math.max(lastDueMs, dueMs) });
-    schedule.change(begins ? { last: job, isRunning: true } : { queue: [...queue, { dueMs, job }] });
+    const next = begins ? { last: job, isRunning: true } : { queue: [...queue, { dueMs, job }] };
+    schedule.change({ lastDueMs: Math.max(lastDueMs, dueMs), ...next });
     schedule.add({ kind: 'fired', dueMs, firedMs, job, status: null, missed });
     this.#note(turn, schedule, dueMs);
     this.#ports.follow(schedule, job, begins);
@@ -211,19 +211,16 @@ export class Firer {
     missed: number,
     job: JobId,
   ): void {
+    const lateMs = dueMs === null ? null : Math.max(0, firedMs - fireTime({ definition: definition! }, dueMs));
     const fields = {
       schedule: id,
       job_id: formatId(job),
-      due_at: null,
+      due_at: dueMs === null ? null : textOf(dueMs),
       fired_at: textOf(firedMs),
-      late_ms: null,
+      late_ms: lateMs,
       missed,
     };
-    const due =
-      dueMs === null
-        ? {}
-        : { due_at: textOf(dueMs), late_ms: Math.max(0, firedMs - fireTime({ definition: definition! }, dueMs)) };
-    this.#ports.observe('schedule.fired', turn, { ...fields, ...due });
+    this.#ports.observe('schedule.fired', turn, fields);
   }
 
   close(): void {

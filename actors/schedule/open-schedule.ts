@@ -59,8 +59,8 @@ export class OpenSchedule implements Due {
   }
 
   add(firing: Extract<Firing, { kind: 'fired' }>): void {
-    this.#count(firing.dueMs === null ? 'by_hand' : 'fired', 1);
-    this.change({ history: [...this.record.history, firing].slice(-historyMax) });
+    const counts = this.#counted(firing.dueMs === null ? 'by_hand' : 'fired', 1);
+    this.change({ counts, history: [...this.record.history, firing].slice(-historyMax) });
   }
 
   /** Adds occurrences that do not fire to the history. The schedule continues with the occurrence after them. */
@@ -72,12 +72,15 @@ export class OpenSchedule implements Due {
       ? { ...last, lastMs, count: last.count + count, atMs }
       : { kind: 'passed', reason, firstMs, lastMs, count, atMs };
     const others = isMore ? history.slice(0, -1) : history;
-    this.#count(reason, count);
-    this.change({ history: [...others, entry].slice(-historyMax), lastDueMs: Math.max(lastDueMs, lastMs) });
+    this.change({
+      counts: this.#counted(reason, count),
+      history: [...others, entry].slice(-historyMax),
+      lastDueMs: Math.max(lastDueMs, lastMs),
+    });
   }
 
-  #count(outcome: ScheduleOutcome, count: number): void {
+  #counted(outcome: ScheduleOutcome, count: number): NonNullable<ScheduleRecord['counts']> {
     const { counts } = this.record;
-    this.change({ counts: { ...counts, [outcome]: (counts?.[outcome] ?? 0) + count } });
+    return { ...counts, [outcome]: (counts?.[outcome] ?? 0) + count };
   }
 }

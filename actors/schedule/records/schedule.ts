@@ -179,7 +179,17 @@ export function readSchedule(reader: Reader, id: string): ScheduleRecord | undef
   return value && decodeSchedule(value);
 }
 
+/** The maximum number of texts of times that are kept for reuse. Often many schedules are due at the same time. */
+const textsMax = 64;
+const texts = new Map<number, string>();
+
 /** The time as RFC 3339, with milliseconds. */
 export function textOf(ms: number): string {
-  return new Date(ms).toISOString();
+  let text = texts.get(ms);
+  if (text === undefined) {
+    text = new Date(ms).toISOString();
+    if (texts.size >= textsMax) texts.clear();
+    texts.set(ms, text);
+  }
+  return text;
 }
