@@ -145,8 +145,8 @@ function parseKey(bytes: Buffer): KeyObject {
 const hostName = /^(\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*$/;
 
 /**
- * The certificate's names in subjectAltName or, if it has no subjectAltName, its common name. IP addresses are left out, because clients
- * do not send them as server names.
+ * The host names in subjectAltName or, if the certificate has no subjectAltName, the common name if it is a host name; in lower case. IP
+ * addresses are left out, because clients do not send them as server names.
  */
 function namesOf({ subjectAltName, subject }: X509Certificate): string[] {
   const alternatives = (subjectAltName ?? '').split(', ').flatMap(entry => /^DNS:(.*)$/.exec(entry)?.[1] ?? []);

@@ -15,7 +15,7 @@ export type SchemaMismatch = {
   readonly params: { readonly [name: string]: unknown };
   /** The schema or inner schema that contains the keyword. */
   readonly schema: JsonObject;
-  /** The key that `propertyNames` rejects; null if a value is wrong instead of a key. */
+  /** The key that a schema in `propertyNames` rejects. Null in every other mismatch, including that of `propertyNames` itself. */
   readonly key: string | null;
 };
 

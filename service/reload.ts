@@ -87,7 +87,8 @@ export class Reload {
   }
 
   /**
-   * Reads the configuration on disk and puts it in force if it is valid and, with `refuseHeld`, holds no further jobs. Begins when the previous
+   * Reads the configuration on disk and puts it in force. Refuses if it is invalid, or if the local token or the accepted lock cannot be
+   * written. With `refuseHeld`, also refuses if it would hold further jobs, or if the ledger does not answer. Begins when the previous
    * reload has ended.
    */
   reload(options: { readonly refuseHeld: boolean }): Promise<ReloadReply> {

@@ -15,7 +15,7 @@ const errorCharsMax = 120;
 type TreeNode = {
   readonly id: string;
   readonly name: string;
-  /** For a run, how many of its jobs did not succeed, as text. */
+  /** How many of the ended jobs inside the run did not succeed, as text. Null: all succeeded, or the job is not a run. */
   readonly inside: string | null;
   readonly status: string;
   readonly ranMs: number | null;

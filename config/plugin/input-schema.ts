@@ -32,7 +32,7 @@ export function expandSchema(written: JsonObject, dialect: 'headgate' | 'ductile
     if (isTypeName(type)) {
       properties[key] = type === 'any' ? {} : { type };
     } else if (dialect === 'ductile') {
-      // In the ductile dialect an unknown type restricts nothing: the plugin runs unmodified.
+      // Plugins for ductile must run without changes, so an unknown type accepts every value.
       properties[key] = { description: type };
     } else {
       const message = `is ${JSON.stringify(type)}, which is not a type${hint(type, typeNames, 'types')}`;

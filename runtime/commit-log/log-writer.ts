@@ -153,7 +153,10 @@ export class LogWriter {
     if (pieces.length > 1 || this.#offset > this.#current.bytes / 4) this.#prepareNext();
   }
 
-  /** Called when a checkpoint at this position is complete. Recycles the segments before it; if there is an archive, after they are copied. */
+  /**
+   * Called when a checkpoint at this position is complete. Recycles the segments before it. If segments are archived, the archive queue
+   * recycles each of them, after it has copied the segment or given it up.
+   */
   releaseBefore({ segment }: LogPosition): void {
     const released = this.#older.filter(({ number }) => number < segment);
     this.#older = this.#older.filter(({ number }) => number >= segment);

@@ -88,7 +88,7 @@ export class PluginProcess<Key> {
     return this.#ids;
   }
 
-  /** Sets the requester that gets the answers from now on. It may be null while there are no requests. */
+  /** Sets the requester that gets the answers from now on. It may be null while no request is unanswered. */
   attach(requester: Requester<Key> | null): void {
     this.#requester = requester;
   }
