@@ -27,9 +27,11 @@ import { comparedWindow, comparisons, rangeName, ranges, type TimeWindow, window
 const buckets = '120';
 
 export function StopwatchScreen(): JSX.Element {
-  const { id: plugin, query } = place.value;
+  const { id, query } = place.value;
   const plugins = useResource<{ plugins: { name: string }[] }>('/plugins');
   const names = plugins.data?.plugins.map(({ name }) => name) ?? [];
+  // A single plugin need not be chosen.
+  const plugin = id ?? (names.length === 1 ? names[0]! : null);
   const known = plugin !== null && !names.includes(plugin) ? [plugin, ...names] : names;
   return (
     <Page
