@@ -1,10 +1,12 @@
 // Keeps the jobs of an original run for its rerun `from: failed`: retention does not remove them until the rerun has ended.
 import { blockOf, formatId, indexOf, type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import { pack, unpack } from '../../runtime/packing.ts';
+import { readable } from '../../runtime/store/set-aside.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
 import { latestAttempt } from '../job/records/attempts.ts';
 import { findBlock } from '../job/records/block.ts';
 import { readDefinitionHash } from '../job/records/job.ts';
+import { keyText, OpenBlock } from '../job/records/open.ts';
 import type { DefinitionVersions, Version } from './definition-versions.ts';
 import { indexOfRoot, readLostJob, removeNeed, writeNeed } from './records/reuse.ts';
 import { neededRoots } from './views/reuse-roots.ts';
@@ -40,8 +42,7 @@ export class ReuseSources {
 
   constructor(reader: Reader) {
     this.#reader = reader;
-    // A delayed rerun is unsettled, although it has no record in `runs` until it begins.
-    for (const root of rootsWithIndex(reader)) if (!reader.get('open', blockOf(root))) this.#swept.push(root);
+    for (const root of rootsWithIndex(reader)) if (hasEnded(reader, root)) this.#swept.push(root);
   }
 
   /** Called when a rerun is accepted: keeps the trees that the rerun needs. */
@@ -78,6 +79,15 @@ export class ReuseSources {
     this.#swept.shift();
     return keys.length + 1;
   }
+}
+
+/** Whether the rerun has ended. A delayed rerun has not, although it has no record in `runs` until it begins. */
+function hasEnded(reader: Reader, root: JobId): boolean {
+  const bytes = reader.get('open', blockOf(root));
+  if (!bytes) return true;
+  // The ledger sets an unusable record aside, and the job stays unsettled.
+  const open = readable(() => OpenBlock.decode(keyText(blockOf(root)), bytes));
+  return open?.isSettled(indexOf(root)) === true;
 }
 
 function* rootsWithIndex(reader: Reader): Iterable<JobId> {

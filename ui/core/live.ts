@@ -151,6 +151,8 @@ setInterval(() => {
   if (busySeconds % busyFetchS === 1) hint('busy', type => type.startsWith('job.'));
   if (wasBusy === busyUntil > 0) return;
   // What was left out is not sent again: everything is fetched anew.
+  stream?.abort();
+  stream = null;
   lastId = null;
   if (wasBusy) hear({ id: '', type: 'gap', data: { reason: 'busy', lost: null } });
   later();

@@ -91,6 +91,8 @@ export type ManyDeed = 'cancel' | 'rerun' | 'run_now';
 export type ManyRequest = {
   readonly title: string;
   readonly verb: ManyDeed;
+  /** The filter in words. */
+  readonly filter: string;
   readonly where: Readonly<Record<string, unknown>>;
   /** For `rerun`: `failed` reuses the jobs of a run that succeeded. */
   readonly from?: 'start' | 'failed';
@@ -166,6 +168,7 @@ function ManyQuestion(props: ManyRequest & { answer: (actionId: string | null) =
         <Problem error={dry} retry={ask} />
       ) : (
         <>
+          <p class="muted">Filter: {props.filter}.</p>
           <p class="many-count" aria-live="polite">
             {counted === null
               ? 'Counting…'

@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { copyText } from '../core/clipboard.ts';
 import { ago, bytes, duration, exact, now, shortId } from '../core/format.ts';
 import { href } from '../core/router.ts';
+import { timesAreExact } from '../core/times.ts';
 import { Button } from './controls.tsx';
 
 const symbols: Readonly<Record<string, string>> = {
@@ -74,14 +75,15 @@ export function JobId({ id }: { id: string }): JSX.Element {
   );
 }
 
-/** A time: how long ago, and exactly as title and while it has the focus. */
+/** A time: how long ago, with the exact time as title, or the other way round (`timesAreExact`). */
 export function Time({ at }: { at: string | Date | null | undefined }): JSX.Element {
   if (at === null || at === undefined) return <span class="muted">–</span>;
   const date = typeof at === 'string' ? new Date(at) : at;
-  const text = exact(date);
+  const isExact = timesAreExact.value;
+  const relative = isExact ? null : ago(date, now.value);
   return (
-    <time class="time" dateTime={date.toISOString()} title={text} data-exact={text}>
-      {ago(date, now.value)}
+    <time class="time" dateTime={date.toISOString()} title={isExact ? ago(date, Date.now()) : exact(date)}>
+      {relative ?? exact(date)}
     </time>
   );
 }

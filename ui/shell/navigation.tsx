@@ -7,6 +7,7 @@ import { held } from '../core/resource.ts';
 import { href } from '../core/router.ts';
 import { may, session, signOut } from '../core/session.ts';
 import { nextTheme, theme } from '../core/theme.ts';
+import { timesAreExact, toggleTimes } from '../core/times.ts';
 import { screens } from '../screens.ts';
 
 const connectionTexts = {
@@ -52,6 +53,9 @@ export function Navigation({ current, onHelp }: { current: string; onHelp: () =>
         <div class="nav-tools">
           <button type="button" onClick={nextTheme} title="Colours: as the system, light, dark">
             Theme: {theme.value}
+          </button>
+          <button type="button" onClick={toggleTimes} title="How long ago, or exactly (t)">
+            Times: {timesAreExact.value ? 'exact' : 'relative'}
           </button>
           <button type="button" onClick={onHelp} title="Keys (?)">
             Keys

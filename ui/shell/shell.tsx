@@ -4,6 +4,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { useKeys } from '../core/keys.ts';
 import { go, href, place } from '../core/router.ts';
 import { may, session } from '../core/session.ts';
+import { toggleTimes } from '../core/times.ts';
 import { Button, Empty, Loading, ManyDialog } from '../parts/index.ts';
 import { SignInScreen } from '../screens/sign-in/sign-in-screen.tsx';
 import { type ScreenEntry, screens } from '../screens.ts';
@@ -29,7 +30,11 @@ function SignedIn(): JSX.Element {
   const goes = screens.flatMap(({ name, title, key }) =>
     key === undefined ? [] : [[`g ${key}`, { text: `go to ${title}`, run: () => go(href(name)) }] as const],
   );
-  useKeys({ ...Object.fromEntries(goes), '?': { text: 'show the keys', run: () => setHelps(true) } });
+  useKeys({
+    ...Object.fromEntries(goes),
+    t: { text: 'times: how long ago, or exact', run: toggleTimes },
+    '?': { text: 'show the keys', run: () => setHelps(true) },
+  });
   return (
     <div class="shell">
       <button type="button" class="skip" onClick={() => document.getElementById('main')?.focus()}>

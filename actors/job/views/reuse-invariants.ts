@@ -2,6 +2,7 @@
 import { hexOf } from '../../../runtime/bytes.ts';
 import { blockOf, formatId, indexOf, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { unpack } from '../../../runtime/packing.ts';
+import { readable } from '../../../runtime/store/set-aside.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { decodeIndexed } from '../../pipeline/records/reuse.ts';
 import { decodeRun } from '../../pipeline/records/run.ts';
@@ -12,6 +13,7 @@ import { keyText } from '../records/open.ts';
 import { rerunKey, rerunKind } from '../records/reruns.ts';
 import { rangesOf } from '../records/tree.ts';
 import type { Invariant } from './invariant.ts';
+import { openOf } from './job-view.ts';
 import { attemptsOfJobs } from './jobs.ts';
 
 export function reuseInvariants(reader: Reader, blockIn: (value: Uint8Array) => Block): readonly Invariant[] {
@@ -83,8 +85,9 @@ export function reuseInvariants(reader: Reader, blockIn: (value: Uint8Array) => 
 
   function delayedRerunHasSources(key: Uint8Array, value: Uint8Array): string | null {
     const [, id] = idsOf(key);
-    const isDelayed = reader.get('open', blockOf(id)) !== undefined && reader.get('runs', id) === undefined;
-    if (rerunKind(value) !== 'failed' || !isDelayed || reader.get('reuse_index', id)) return null;
+    if (rerunKind(value) !== 'failed' || reader.get('runs', id) || reader.get('reuse_index', id)) return null;
+    const open = readable(() => openOf(reader, blockOf(id)));
+    if (open === undefined || open.isSettled(indexOf(id))) return null;
     return `the delayed run ${formatId(id)} will reuse jobs, but no record names their trees`;
   }
 

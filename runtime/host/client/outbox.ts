@@ -14,7 +14,6 @@ export class Outbox {
   /** The remaining pieces of the message that is being written. */
   #pieces: Iterator<Uint8Array> | null = null;
   #isBroken = false;
-  #isCorked = false;
   /** Called if making a piece of a long message throws. The host may have received a part of the message, so the outbox writes no more. */
   onFault: (error: unknown) => void = () => {};
 
@@ -24,19 +23,12 @@ export class Outbox {
   }
 
   /**
-   * Writes the message at once, unless a long message is still being written. Further messages of the same turn are written together at its end:
-   * each write is a system call. `onUnread` is called if the pipe closes before it has taken the whole message.
+   * Writes the message at once, unless a long message is still being written. `onUnread` is called if the pipe closes before it
+   * has taken the whole message. Several messages are not written together: if such a write fails, it does not say which of them the pipe
+   * has taken.
    */
   send(message: Message, onUnread: () => void): void {
-    if (this.#waiting.push({ message, onUnread, isUnread: false }) > 1) return;
-    this.#goOn();
-    if (this.#isCorked) return;
-    this.#isCorked = true;
-    this.#pipe.cork();
-    process.nextTick(() => {
-      this.#isCorked = false;
-      this.#pipe.uncork();
-    });
+    if (this.#waiting.push({ message, onUnread, isUnread: false }) === 1) this.#goOn();
   }
 
   /** Must be called when the other end has closed. No more bytes are sent, and `onUnread` is called for each waiting message. */

@@ -113,8 +113,8 @@ export class RunnerThread {
 
   /**
    * Tells the thread to cancel a task. The thread returns a task that has not begun. For a running task, the thread sends an outcome at
-   * once, but the task's place stays taken until the handler settles. If the thread does neither within `cancelMsMax`, because it is blocked
-   * or still loads code, it is stopped.
+   * once, but the task's place stays taken until the handler settles. If the thread does neither within `cancelMsMax`, because it is blocked,
+   * it is stopped.
    */
   cancel(frameId: number, task: number, reason: string): void {
     const ticket = this.#tickets.get(frameId);
@@ -179,7 +179,10 @@ export class RunnerThread {
     if (!run.isOver) return;
     this.#runs.delete(ticket!);
     this.#tickets.delete(frameId);
-    if (!this.isBusy) this.sinceMs = performance.now();
+    if (this.isBusy) return;
+    this.sinceMs = performance.now();
+    // All its tasks were cancelled while it loads code, which may never end.
+    if (this.#status.isLoading) this.retire();
   }
 
   /**

@@ -5,7 +5,7 @@ import { rawMember, requestText } from '../../core/api.ts';
 import { useResource } from '../../core/resource.ts';
 import { href } from '../../core/router.ts';
 import { may } from '../../core/session.ts';
-import { Code, JobId, Problem, Status, Time } from '../index.ts';
+import { Announce, Code, JobId, Problem, Status, statusText, Time } from '../index.ts';
 
 type Followed = {
   readonly status: string;
@@ -27,7 +27,8 @@ export function FollowedJob({ id }: { id: string }): JSX.Element {
   const hasEnded = data !== undefined && data.completed_at !== null;
   useEffect(() => setOver(hasEnded), [hasEnded]);
   return (
-    <section class="followed" aria-label="The job that was started" aria-live="polite">
+    <section class="followed" aria-label="The job that was started">
+      <Announce text={data ? statusText(data.status) : ''} />
       <p class="followed-head">
         <JobId id={id} />
         {data && <Status status={data.status} />}

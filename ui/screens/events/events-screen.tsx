@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { count } from '../../core/format.ts';
 import { useKeys } from '../../core/keys.ts';
 import { connection, onEvent } from '../../core/live.ts';
+import { isFrozen } from '../../core/resource.ts';
 import { place, setQuery } from '../../core/router.ts';
 import { may } from '../../core/session.ts';
 import { Button, Empty, Field, JobId, Page, Time } from '../../parts/index.ts';
@@ -37,7 +38,7 @@ export function EventsScreen(): JSX.Element {
   return (
     <Page
       title="Events"
-      subtitle={stateText(frozen, waiting)}
+      subtitle={stateText(frozen || waiting > 0, waiting)}
       actions={
         <>
           <Button pressed={frozen} onClick={() => setFrozen(!frozen)} title="f">
@@ -95,7 +96,7 @@ function stateText(frozen: boolean, waiting: number): string {
   }[connection.value];
 }
 
-/** The events since the screen was opened. While it is frozen, new ones wait. */
+/** The events since the screen was opened. While it is frozen, here or as all updates are (`isFrozen`), new ones wait. */
 function useHeard(wanted: readonly string[], frozen: boolean) {
   const [shown, setShown] = useState<readonly HeardEvent[]>([]);
   const [waiting, setWaiting] = useState(0);
@@ -108,7 +109,6 @@ function useHeard(wanted: readonly string[], frozen: boolean) {
       onEvent(
         types,
         event => {
-          if (event.type === 'busy') return;
           missed.current++;
           pending.current = [...pending.current.slice(1 - keptMax), { ...event, key: nextKey.current++ }];
         },
@@ -118,7 +118,7 @@ function useHeard(wanted: readonly string[], frozen: boolean) {
   );
   useEffect(() => {
     const timer = setInterval(() => {
-      if (frozen) {
+      if (frozen || isFrozen()) {
         setWaiting(missed.current);
         return;
       }

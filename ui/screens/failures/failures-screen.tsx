@@ -179,6 +179,7 @@ function RerunGroup({ group }: { group: FailureGroup }): JSX.Element | null {
     confirmMany({
       title: `Rerun ${plugin} ${command}: ${pattern}`,
       verb: 'rerun',
+      filter: `failures of ${plugin} ${command} with the error ${pattern}, also inside runs`,
       where: { fingerprint, children: true },
     });
   return <Button onClick={() => void rerun()}>Rerun…</Button>;

@@ -7,6 +7,7 @@ import { href, place } from '../../core/router.ts';
 import { may } from '../../core/session.ts';
 import { Empty, JobId, Loading, Page, Problem, Section, Status, Tabs, Time } from '../../parts/index.ts';
 import { microsOf, type RunTimeline } from '../run/timeline.ts';
+import { ActionProgress } from './action-progress.tsx';
 import { Attempts } from './attempts.tsx';
 import { JobActions } from './job-actions.tsx';
 import { JobNotices } from './job-notices.tsx';
@@ -54,6 +55,7 @@ export function JobScreen(): JSX.Element {
       )}
       {job.error && <Problem error={job.error} retry={job.reload} />}
       <JobNotices job={data} />
+      {data.plugin === 'headgate' && <ActionProgress job={data} />}
       <StateDiagram job={data} />
       {!isRun(data) && may('jobs:tree:ro', 'jobs:ro', 'jobs:rw') && <JobTimes job={data} />}
       <Facts job={data} />

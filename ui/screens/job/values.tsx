@@ -45,7 +45,7 @@ export function JobValues({ job }: { job: ShownJob }): JSX.Element {
     );
   return (
     <div class="job-values">
-      <Section title="Payload" actions={<CopyAs job={job} payload={payload} />}>
+      <Section title="Payload" actions={payload !== undefined && <CopyAs job={job} payload={payload} />}>
         {payload === undefined ? (
           <Button onClick={() => setWhole(true)}>The payload is large: load all</Button>
         ) : (
@@ -61,9 +61,13 @@ export function JobValues({ job }: { job: ShownJob }): JSX.Element {
           <ResultText output={output} />
         )}
       </Section>
-      {context !== undefined && context !== '{}' && (
+      {context !== '{}' && (
         <Section title="Context" note="the baggage of the run">
-          <Code text={shown(context)} label="Context" />
+          {context === undefined ? (
+            <Button onClick={() => setWhole(true)}>The context is large: load all</Button>
+          ) : (
+            <Code text={shown(context)} label="Context" />
+          )}
         </Section>
       )}
     </div>
@@ -102,7 +106,7 @@ function shown(json: string): string {
 }
 
 /** Copies a call that does the same again. */
-function CopyAs({ job, payload }: { job: ShownJob; payload: string | undefined }) {
+function CopyAs({ job, payload }: { job: ShownJob; payload: string }) {
   return (
     <>
       <CopyButton text={curlOf(job, location.origin, payload)} name="curl" />

@@ -1,13 +1,12 @@
 // The filters of the list of jobs.
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { clock, day } from '../../core/format.ts';
 import { useKeys } from '../../core/keys.ts';
 import { useResource } from '../../core/resource.ts';
 import { setQuery } from '../../core/router.ts';
 import { may } from '../../core/session.ts';
 import { Chips, Field } from '../../parts/index.ts';
-import { type FilterName, filterNames, type JobFilters, withoutFilters } from './filters.ts';
+import { chipText, type FilterName, filterNames, type JobFilters, withoutFilters } from './filters.ts';
 import { TimeFilter } from './time-filter.tsx';
 
 type Plugins = { readonly plugins: readonly { readonly name: string }[] };
@@ -49,12 +48,6 @@ export function FilterBar({ filters }: { filters: JobFilters }): JSX.Element {
       />
     </search>
   );
-}
-
-/** Times are shown as the clock of the browser has them. */
-function chipText(name: FilterName, value: string): string {
-  const date = name === 'from' || name === 'to' ? new Date(value) : null;
-  return date === null || Number.isNaN(date.getTime()) ? value : `${day(date)} ${clock(date)}`;
 }
 
 /** A field that filters when the user has finished typing. The URL decides what it shows. */

@@ -1,5 +1,7 @@
 // The filters of the list of jobs, as they are in the URL, in requests, and in the `where` of actions.
 
+import { clock, day } from '../../core/format.ts';
+
 /** The filters by name, as `GET /jobs` calls them. */
 export const filterNames = [
   'plugin',
@@ -38,4 +40,18 @@ export function whereOf(filters: JobFilters, children: boolean): Record<string, 
   if (Object.keys(where).length === 0) where['all'] = true;
   if (children || filters.run !== undefined) where['children'] = true;
   return where;
+}
+
+/** Times are shown as the clock of the browser has them. */
+export function chipText(name: FilterName, value: string): string {
+  const date = name === 'from' || name === 'to' ? new Date(value) : null;
+  return date === null || Number.isNaN(date.getTime()) ? value : `${day(date)} ${clock(date)}`;
+}
+
+/** The filters in words, such as `status failed, plugin mailer`. */
+export function filterText(filters: JobFilters): string {
+  const given = filterNames.flatMap(name => (filters[name] === undefined ? [] : [[name, filters[name]] as const]));
+  return given.length === 0
+    ? 'all jobs'
+    : given.map(([name, value]) => `${name.replaceAll('_', ' ')} ${chipText(name, value)}`).join(', ');
 }

@@ -23,7 +23,7 @@ import {
 } from '../../parts/index.ts';
 import { exported, exportJobs, stopExport } from './export.ts';
 import { FilterBar } from './filter-bar.tsx';
-import { filtersOf, type JobFilters, whereOf, withoutFilters } from './filters.ts';
+import { filtersOf, filterText, type JobFilters, whereOf, withoutFilters } from './filters.ts';
 import { useJobPages } from './job-pages.ts';
 import { type JobRow, ranUs, waitedUs } from './job-row.ts';
 import { StatusTabs } from './status-tabs.tsx';
@@ -153,6 +153,7 @@ function Actions({ filters, total }: { filters: JobFilters; total: number }): JS
                 void confirmMany({
                   title,
                   verb,
+                  filter: filterText(filters),
                   where: whereOf(filters, false),
                   asksChildren: filters.run === undefined,
                 });
