@@ -1,7 +1,7 @@
 // Reads `schedules`, and the `schedules` of plugins.
 import { parseCron } from '../../runtime/calendar/cron.ts';
 import { nextInstant } from '../../runtime/calendar/instants.ts';
-import type { Recurrence } from '../../runtime/calendar/recurrence.ts';
+import { nextDue, type Recurrence } from '../../runtime/calendar/recurrence.ts';
 import { zoneNamed } from '../../runtime/calendar/zone.ts';
 import type { SchemaCheck, SchemaCompiler } from '../../runtime/json-schema.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
@@ -28,6 +28,9 @@ import { readTime } from './api.ts';
 const hour = 3_600_000;
 export const everyMsMin = 1_000;
 export const jitterMsMax = 24 * hour;
+/** The occurrences that the jitter of a `cron` is compared with: this many since this time. */
+const comparedMax = 100;
+const comparedSinceMs = Date.UTC(2026, 0, 1);
 const catchUpWithinDefaultMs = 24 * hour;
 const named: { readonly [name: string]: number } = { hourly: hour, daily: 24 * hour, weekly: 7 * 24 * hour };
 
@@ -205,5 +208,25 @@ function readJitter({ node, refuse }: Entry, recurrence: Recurrence): number {
   if (jitterMs > jitterMsMax) refuse('jitter', `is ${text}; it may be at most 24h`);
   else if (recurrence.kind === 'every' && jitterMs >= recurrence.everyMs && jitterMs > 0)
     refuse('jitter', `is ${text}; it must be shorter than "every"`);
+  else if (recurrence.kind === 'cron' && jitterMs > 0) {
+    const shortestMs = shortestBetween(recurrence);
+    if (jitterMs >= shortestMs)
+      refuse(
+        'jitter',
+        `is ${text}; "cron" fires every ${shortestMs / 1000} s at its closest, and the jitter must be shorter`,
+      );
+  }
   return jitterMs;
+}
+
+/** The shortest time between two of the first occurrences since 2026, in ms; Infinity: there are not two. */
+function shortestBetween(recurrence: Recurrence): number {
+  let shortestMs = Number.POSITIVE_INFINITY;
+  let lastMs = nextDue(recurrence, comparedSinceMs, comparedSinceMs);
+  for (let n = 0; n < comparedMax && lastMs !== null; n++) {
+    const dueMs = nextDue(recurrence, lastMs, comparedSinceMs);
+    if (dueMs !== null) shortestMs = Math.min(shortestMs, dueMs - lastMs);
+    lastMs = dueMs;
+  }
+  return shortestMs;
 }

@@ -1,5 +1,6 @@
 // How far an action over many jobs has come. On the page of the action's job.
 import type { JSX } from 'preact';
+import { useEffect } from 'preact/hooks';
 import { count } from '../../core/format.ts';
 import { useResource } from '../../core/resource.ts';
 import { may } from '../../core/session.ts';
@@ -18,9 +19,10 @@ export function ActionProgress({ job }: { job: ShownJob }): JSX.Element | null {
   const mayRead = may('control:ro', 'control:rw');
   const hasEnded = isSettled(job);
   const { data, error, reload } = useResource<Action>(
-    mayRead ? `/action/${job.job_id}${hasEnded ? '?ended' : ''}` : null,
+    mayRead ? `/action/${job.job_id}` : null,
     hasEnded ? {} : { everyMs: 1_000 },
   );
+  useEffect(() => reload(), [hasEnded]);
   if (!mayRead) return null;
   if (!data) return error ? <Problem error={error} retry={reload} /> : null;
   const skipped = Object.entries(data.skipped);

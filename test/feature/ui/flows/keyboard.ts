@@ -24,6 +24,18 @@ export function keyboardFlows(gateway: Gateway): void {
     expect(page.url()).toContain('#/jobs');
   });
 
+  test('times are shown exactly, and so again after the page is loaded anew', async () => {
+    const page = await visit(gateway, { at: '#/jobs' });
+    const time = page.getByRole('table', { name: 'Jobs' }).getByRole('time').first();
+    await time.filter({ hasText: /ago|now/ }).waitFor();
+    await page.keyboard.press('t');
+    await time.filter({ hasText: /^20\d\d-\d\d-\d\d \d\d:\d\d:\d\d/ }).waitFor();
+    await page.reload();
+    await time.filter({ hasText: /^20\d\d-/ }).waitFor();
+    await page.getByRole('button', { name: 'Times: exact' }).click();
+    await time.filter({ hasText: /ago|now/ }).waitFor();
+  });
+
   test('the whole page can be walked through with Tab, and the focus is visible', async () => {
     const page = await visit(gateway, { at: '#/jobs' });
     await page.getByRole('row').nth(1).waitFor();
