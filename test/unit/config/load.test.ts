@@ -342,3 +342,27 @@ describe('example.yaml', () => {
     expect(result.ok ? Object.keys(result.config.plugins) : result.problems).toEqual(['echo', 'echo_loud']);
   });
 });
+
+describe('schedules of a plugin, in the form of ductile', () => {
+  it('have ids by their place, named intervals, and rules under the names of headgate', () => {
+    const { schedules } = loaded({
+      'config.yaml': `plugins:
+  echo:
+    schedules:
+      - { every: hourly, command: handle }
+      - { every: daily, if_running: queue, command: handle }
+      - { every: weekly, if_running: cancel, command: handle }
+      - { id: mine, cron: "0 3 * * *", command: handle }
+`,
+      ...plugin('echo'),
+    });
+    const hour = 3_600_000;
+    const every = (everyMs: number) => ({ kind: 'every', everyMs });
+    expect(schedules.map(({ id, recurrence, ifRunning }) => [id, recurrence, ifRunning])).toEqual([
+      ['echo.0', every(hour), 'skip'],
+      ['echo.1', every(24 * hour), 'queue'],
+      ['echo.2', every(7 * 24 * hour), 'replace'],
+      ['echo.3', { kind: 'cron', cron: '0 3 * * *', timezone: expect.any(String) }, 'skip'],
+    ]);
+  });
+});
