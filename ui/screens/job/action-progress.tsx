@@ -28,7 +28,12 @@ export function ActionProgress({ job }: { job: ShownJob }): JSX.Element | null {
   const skipped = Object.entries(data.skipped);
   return (
     <Section title="Progress" note={`of ${count(data.matched)} jobs that matched`}>
-      <progress max={Math.max(1, data.matched)} value={handled(data)} aria-label="Jobs that were handled" />
+      <progress
+        class="job-progress"
+        max={Math.max(1, data.matched)}
+        value={handled(data)}
+        aria-label="Jobs that were handled"
+      />
       <p>
         {count(data.done)} done
         {skipped.map(([reason, jobs]) => `, ${count(jobs)} skipped (${reason.replaceAll('_', ' ')})`)}
