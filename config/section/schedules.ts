@@ -213,7 +213,7 @@ function readJitter({ node, refuse }: Entry, recurrence: Recurrence): number {
     if (jitterMs >= shortestMs)
       refuse(
         'jitter',
-        `is ${text}; "cron" fires every ${shortestMs / 1000} s at its closest, and the jitter must be shorter`,
+        `is ${text}; it must be shorter than the time between two occurrences of "cron" (${shortestMs / 1000} s)`,
       );
   }
   return jitterMs;

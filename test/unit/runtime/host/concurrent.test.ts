@@ -339,3 +339,22 @@ it('a task that is cancelled while the code loads is returned at once; its neigh
   expect(outcomes).toMatchObject([{ task: 1, verdict: 'ok', result: { n: 1 } }]);
   expect([returned, begun]).toEqual([[0], []]);
 });
+
+it('a thread whose tasks were all cancelled while its code loads is ended, and the next frame gets another', async () => {
+  const stage = concurrentStage().plugin(
+    'p',
+    `import { existsSync, writeFileSync } from 'node:fs';
+    const loading = import.meta.dirname + '/loading';
+    if (!existsSync(loading)) {
+      writeFileSync(loading, '');
+      await new Promise(() => {});
+    }
+    export const handle = ({ payload }) => ({ result: payload });`,
+  );
+  const ended = stage.frame('p', { payloads: [{ n: 0 }] });
+  await until('the code loads', () => existsSync(join(stage.directory, 'plugins/p/loading')));
+  await stage.cancel(0);
+  expect(await ended).toMatchObject({ outcomes: [], returned: [0], begun: [] });
+  const { outcomes } = await stage.frame('p', { payloads: [{ n: 1 }] });
+  expect(outcomes).toMatchObject([{ task: 0, verdict: 'ok', result: { n: 1 } }]);
+});
