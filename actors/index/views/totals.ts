@@ -15,7 +15,7 @@ const keptMax = 512;
 
 /**
  * Returns a function that reads all running totals, as of the last commit of the index that the reader shows. If there
- * are at most `keptMax` records, a record that has not changed since the last reading is the same object.
+ * are at most `keptMax` records, with the same keys as at the last reading, a record that has not changed is the same object.
  */
 export function makeTotalsReader(): (index: Reader<IndexTable>) => readonly StoredTotal[] {
   const records = new KeptRecords('totals', keptMax, (key, value): StoredTotal | null => {
