@@ -144,8 +144,11 @@ test('a restored state is paused until it is resumed, and then runs what was ack
 
   await other.call('POST', '/control/plugin/worker/resume', {});
   const schedule = async () => ((await other.call('GET', '/schedules')).body['schedules'] as never[])[0]!;
-  const history = (await schedule())['history'] as readonly { job_id?: string }[];
-  await until('an occurrence has passed', async () => Date.parse((await schedule())['next_run_at']) < Date.now());
+  const { history, next_run_at: nextRun } = (await schedule()) as {
+    readonly history: readonly { job_id?: string }[];
+    readonly next_run_at: string;
+  };
+  await until('the next occurrence has passed', () => Date.parse(nextRun) < Date.now());
   expect((await schedule())['history']).toEqual(history);
   expect(other.journal()).toEqual([]);
 
