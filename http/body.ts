@@ -1,32 +1,44 @@
-// Collects the chunks of a body. Each body has a limit, and all bodies of a listener share a second limit.
+// Collects the chunks of a body. Each body has a limit, and all bodies of a listener share a second limit, of which batches have a part.
 
 const firstBytes = 4096;
 
 /**
- * The maximum memory for all bodies that are arriving on one listener, in bytes. The bodies of batches have a separate limit of the same size,
- * and count until their payloads have been read. Beyond a limit the oldest bodies are refused, so slow senders can neither exhaust memory nor
- * block other callers. A single body may exceed the limit.
+ * The maximum memory for all bodies that are arriving on one listener, in bytes. Beyond it the oldest bodies are refused, so slow senders can
+ * neither exhaust memory nor block other callers. A single body may exceed the limit.
  */
-export const bodiesBytesMax = 128 * 2 ** 20;
+export const bodiesBytesMax = 256 * 2 ** 20;
+/** How much of `bodiesBytesMax` batches may hold. The body of a batch counts until its payloads have been read. */
+export const batchBodiesBytesMax = bodiesBytesMax / 2;
 
 /** The memory that several bodies hold together. */
 export class BodyRoom {
+  readonly bytesMax: number;
+  readonly #whole: BodyRoom | null;
   #heldBytes = 0;
   /** The bodies that hold memory, oldest first. */
   readonly #bodies = new Set<RequestBody>();
+
+  /** `whole`: the room of which this one is a part. */
+  constructor(bytesMax: number, whole: BodyRoom | null = null) {
+    this.bytesMax = bytesMax;
+    this.#whole = whole;
+  }
 
   /** Reserves memory for a body. If the total is too large, the oldest other bodies are refused. */
   take(body: RequestBody, bytes: number): void {
     this.#bodies.add(body);
     this.#heldBytes += bytes;
     for (const other of this.#bodies) {
-      if (this.#heldBytes <= bodiesBytesMax) return;
+      if (this.#heldBytes <= this.bytesMax) break;
       if (other !== body) other.giveWay();
     }
+    this.#whole?.take(body, bytes);
   }
 
   give(body: RequestBody, bytes: number): void {
-    if (this.#bodies.delete(body)) this.#heldBytes -= bytes;
+    if (!this.#bodies.delete(body)) return;
+    this.#heldBytes -= bytes;
+    this.#whole?.give(body, bytes);
   }
 }
 

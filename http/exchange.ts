@@ -8,7 +8,7 @@ import type { Engine } from '../service/engine.ts';
 import type { AnswerSink } from '../service/reads/reads.ts';
 import { admit, readBatchBody, readBody } from './admission.ts';
 import { type Authenticate, type Caller, may } from './auth.ts';
-import { type BodyRoom, bodiesBytesMax, RequestBody } from './body.ts';
+import { type BodyRoom, RequestBody } from './body.ts';
 import { givenRequestId, headerListOf, headerOf, type RequestHead, type RequestSource, readHead } from './head.ts';
 import { lineKind, requestLine, type ServerLog } from './log.ts';
 import { type HttpProblem, isProblem, problem, problemHeaders, problemStatus, writeProblem } from './problem.ts';
@@ -169,8 +169,8 @@ export class Exchange implements HttpCall, AnswerSink {
     if (isLast && this.#arriving === null && !route.batch) {
       return bytes.length <= limit.bytesMax ? this.#readBody(route, bytes) : tooLarge(limit);
     }
-    const { room, batchRoom } = this.#shared;
-    this.#arriving ??= new RequestBody(limit.bytesMax, route.batch ? batchRoom : room, () => this.#giveWay());
+    const room = route.batch ? this.#shared.batchRoom : this.#shared.room;
+    this.#arriving ??= new RequestBody(limit.bytesMax, room, () => this.#giveWay(room));
     const taken = this.#arriving.append(bytes);
     if (taken === 'too_large') return tooLarge(limit);
     if (!isLast) return undefined;
@@ -180,9 +180,9 @@ export class Exchange implements HttpCall, AnswerSink {
   }
 
   /** Refuses this body, whose memory another body needs. The answer is sent later: the server is handling a chunk of another request now. */
-  #giveWay(): void {
+  #giveWay({ bytesMax }: BodyRoom): void {
     this.#isDecided = true;
-    const detail = `the bodies that are arriving exceed ${bodiesBytesMax} bytes together, and this one is the oldest; send it again`;
+    const detail = `the bodies that are arriving exceed ${bytesMax} bytes together, and this one is the oldest; send it again`;
     setImmediate(() => this.#answer(problem('unavailable', detail)));
   }
 

@@ -3,7 +3,7 @@
 import type { Certificate } from '../config/certificate.ts';
 import type { Config, ListenAddress } from '../config/config.ts';
 import type { ListenerName } from '../config/section/tls.ts';
-import { BodyRoom } from './body.ts';
+import { BodyRoom, batchBodiesBytesMax, bodiesBytesMax } from './body.ts';
 import { Exchange, type ListenerContext } from './exchange.ts';
 import { nodeTransport } from './transport/node.ts';
 import { CertificateFault, type Listener, type Transport } from './transport/transport.ts';
@@ -80,7 +80,9 @@ export function serve(listener: Listener, { idPrefix, ...rest }: ServeOptions): 
   let requests = 0;
   const nextRequestId = () => `${idPrefix}-${(++requests).toString(36)}`;
   const { takesChunks } = listener;
-  const shared = { ...rest, takesChunks, room: new BodyRoom(), batchRoom: new BodyRoom(), nextRequestId };
+  const room = new BodyRoom(bodiesBytesMax);
+  const batchRoom = new BodyRoom(batchBodiesBytesMax, room);
+  const shared = { ...rest, takesChunks, room, batchRoom, nextRequestId };
   listener.open({ begin: (response, request) => new Exchange(shared, response).begin(request), nextRequestId });
   return listener;
 }

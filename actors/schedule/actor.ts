@@ -142,19 +142,18 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
     const definition = schedule.definition!;
     const plan = planOf({ definition, record: schedule.record, liveMs: schedule.liveMs, nowMs });
     if (plan?.passed) pass(turn, schedule, plan.passed, 'missed');
-    if (!plan || fireAll(turn, schedule, plan.runs, plan.passed?.count ?? 0)) setNext(schedule);
+    if (!plan || fireAll(turn, schedule, plan.runs)) setNext(schedule);
   }
 
   /** Fires these occurrences. False: one was refused; this one and all later ones are tried again later. */
-  function fireAll(turn: Turn, schedule: OpenSchedule, runs: readonly number[], missed: number): boolean {
+  function fireAll(turn: Turn, schedule: OpenSchedule, runs: readonly number[]): boolean {
     for (const [place, dueMs] of runs.entries()) {
-      const left = place === 0 ? missed : 0;
-      const refused = firer.fire(turn, schedule, dueMs, left);
+      const refused = firer.fire(turn, schedule, dueMs);
       if (!refused) continue;
       const { recurrence, originMs } = schedule.record;
       const next = nextDue(recurrence, runs.at(-1)!, originMs);
       const untilMs = next === null ? Number.POSITIVE_INFINITY : fireTime({ definition: schedule.definition! }, next);
-      schedule.refused = { runs: runs.slice(place), missed: left, untilMs, refusal: refused.refusal };
+      schedule.refused = { runs: runs.slice(place), untilMs, refusal: refused.refusal };
       due.set(schedule, Math.min(msOf(turn) + retryMs, untilMs));
       return false;
     }
@@ -169,8 +168,8 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
     const { refused } = schedule;
     schedule.refused = null;
     if (!refused) return true;
-    const { runs, missed, untilMs } = refused;
-    if (msOf(turn) < untilMs) return fireAll(turn, schedule, runs, missed);
+    const { runs, untilMs } = refused;
+    if (msOf(turn) < untilMs) return fireAll(turn, schedule, runs);
     pass(turn, schedule, { firstMs: runs[0]!, lastMs: runs.at(-1)!, count: runs.length }, 'refused');
     return true;
   }
@@ -182,7 +181,7 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
     if (first === undefined || isRunning) return true;
     const { dueMs, job } = first;
     if (job === null) {
-      if (firer.start(turn, schedule, dueMs, 0)) return false;
+      if (firer.start(turn, schedule, dueMs)) return false;
       schedule.change({ queue: others });
       return true;
     }

@@ -43,17 +43,17 @@ export class Firer {
   }
 
   /** Starts or queues the job of an occurrence, or skips the occurrence. Not null: the job was refused, and the schedule is unchanged. */
-  fire(turn: Turn, schedule: OpenSchedule, dueMs: number, missed: number): RefusedWork | null {
+  fire(turn: Turn, schedule: OpenSchedule, dueMs: number): RefusedWork | null {
     const { record } = schedule;
     const definition = schedule.definition!;
     const waits = this.#whyNot(definition, schedule);
-    if (waits === 'queue') return this.#accept(turn, schedule, dueMs, missed, false);
+    if (waits === 'queue') return this.#accept(turn, schedule, dueMs, false);
     if (waits) {
       this.#skip(turn, schedule, dueMs, waits);
       return null;
     }
     const { last, isRunning } = record;
-    const refused = this.start(turn, schedule, dueMs, missed);
+    const refused = this.start(turn, schedule, dueMs);
     if (!refused && isRunning && last && definition.ifRunning === 'replace') this.#replace(turn, schedule.id, last);
     return refused;
   }
@@ -73,12 +73,13 @@ export class Firer {
   }
 
   /** Starts the job of an occurrence. Not null: the job was refused. */
-  start(turn: Turn, schedule: OpenSchedule, dueMs: number, missed: number): RefusedWork | null {
-    return this.#accept(turn, schedule, dueMs, missed, true);
+  start(turn: Turn, schedule: OpenSchedule, dueMs: number): RefusedWork | null {
+    return this.#accept(turn, schedule, dueMs, true);
   }
 
   /** Accepts the job of an occurrence. `begins` false: the job waits in the queue of the schedule. */
-  #accept(turn: Turn, schedule: OpenSchedule, dueMs: number, missed: number, begins: boolean): RefusedWork | null {
+  #accept(turn: Turn, schedule: OpenSchedule, dueMs: number, begins: boolean): RefusedWork | null {
+    const missed = schedule.missedBefore(dueMs);
     const reply = this.submit(turn, schedule, dueMs, missed, begins ? 'begins' : 'queued');
     if (reply.kind === 'refused') return reply;
     const job = Buffer.from(reply.id);

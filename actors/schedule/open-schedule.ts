@@ -3,10 +3,11 @@ import type { ScheduleDefinition } from '../../config/config.ts';
 import { pack } from '../../runtime/packing.ts';
 import type { Refusal } from '../job/protocol.ts';
 import type { Due } from './due-heap.ts';
-import type { Passed } from './plan.ts';
+import { missedMax, type Passed } from './plan.ts';
 import {
   type Firing,
   historyMax,
+  isMissed,
   type PassReason,
   type ScheduleOutcome,
   type ScheduleRecord,
@@ -15,7 +16,6 @@ import {
 /** Occurrences that were due and whose jobs were refused. They are tried again until `untilMs`, when the next occurrence is due. */
 export type RefusedRuns = {
   readonly runs: readonly number[];
-  readonly missed: number;
   readonly untilMs: number;
   readonly refusal: Refusal;
 };
@@ -56,6 +56,19 @@ export class OpenSchedule implements Due {
 
   change(changes: Partial<ScheduleRecord>): void {
     this.record = { ...this.record, ...changes };
+  }
+
+  /** How many occurrences between the last one that fired and `dueMs` were missed, according to the history. At most `missedMax`. */
+  missedBefore(dueMs: number): number {
+    const { history } = this.record;
+    const fired = history.findLastIndex(entry => entry.kind === 'fired' && entry.dueMs !== null);
+    const missed = history
+      .slice(fired + 1)
+      .map(entry => (entry.kind === 'passed' && isMissed(entry.reason) && entry.lastMs < dueMs ? entry.count : 0));
+    return Math.min(
+      missed.reduce((sum, count) => sum + count, 0),
+      missedMax,
+    );
   }
 
   add(firing: Extract<Firing, { kind: 'fired' }>): void {

@@ -29,7 +29,8 @@ export function planOf(input: PlanInput): FiringPlan | null {
   const { dues, firstMs, count } = pendingOf(input);
   const newest = dues.at(-1);
   if (newest === undefined) return null;
-  const isOnTime = newest >= liveMs && nowMs - fireTime(input, newest) <= onTimeMsMax;
+  const fireMs = fireTime(input, newest);
+  const isOnTime = fireMs >= liveMs && nowMs - fireMs <= onTimeMsMax;
   const missed = isOnTime ? dues.slice(0, -1) : dues;
   const runs = [...madeUp(definition, missed, isOnTime, nowMs), ...(isOnTime ? [newest] : [])];
   const passed = count - runs.length;

@@ -47,7 +47,9 @@ const firingSchema = Type.Object({
   late_ms: Type.Optional(
     nullable(Type.Integer({ description: 'How long after its time it fired, without its jitter.' })),
   ),
-  missed: Type.Optional(Type.Integer({ description: 'Occurrences before it that were passed over.' })),
+  missed: Type.Optional(
+    Type.Integer({ description: 'Occurrences that were passed over since the last one that fired.' }),
+  ),
 });
 
 export const scheduleSchema = Type.Object({

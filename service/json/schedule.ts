@@ -1,7 +1,7 @@
 // Writes schedules as JSON.
 
 import type { Firing, SchedulePause, ScheduleRecord } from '../../actors/schedule/records/schedule.ts';
-import { textOf } from '../../actors/schedule/records/schedule.ts';
+import { isMissed, textOf } from '../../actors/schedule/records/schedule.ts';
 import type { ScheduleState, ScheduleView } from '../../actors/schedule/views/schedules.ts';
 import type { ScheduleDefinition } from '../../config/config.ts';
 import { delayOf } from '../../runtime/calendar/recurrence.ts';
@@ -53,8 +53,14 @@ function pauseFields({ by, reason, sinceMs }: SchedulePause) {
 function firingFields(id: string, jitterMs: number, firing: Firing, { queue }: ScheduleRecord) {
   if (firing.kind === 'passed') {
     const { reason, firstMs, lastMs, count, atMs } = firing;
-    const outcome = reason === 'missed' || reason === 'refused' || reason === 'disabled' ? 'missed' : 'skipped';
-    return { outcome, reason, due_at: textOf(firstMs), last_due_at: textOf(lastMs), count, at: textOf(atMs) };
+    return {
+      outcome: isMissed(reason) ? 'missed' : 'skipped',
+      reason,
+      due_at: textOf(firstMs),
+      last_due_at: textOf(lastMs),
+      count,
+      at: textOf(atMs),
+    };
   }
   const { dueMs, firedMs, job, status, missed } = firing;
   const waits = queue.some(waiting => waiting.job !== null && Buffer.compare(waiting.job, job) === 0);

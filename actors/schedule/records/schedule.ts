@@ -15,14 +15,19 @@ export const queueMax = 100;
 export const passReasons = ['running', 'paused', 'queue_full', 'missed', 'disabled', 'refused'] as const;
 export type PassReason = (typeof passReasons)[number];
 
+/** Whether the occurrence was missed. Otherwise it was skipped. */
+export function isMissed(reason: PassReason): boolean {
+  return reason === 'missed' || reason === 'refused' || reason === 'disabled';
+}
+
 export const scheduleOutcomes = ['fired', 'by_hand', ...passReasons] as const;
 export type ScheduleOutcome = (typeof scheduleOutcomes)[number];
 
 /** An entry of the history. */
 export type Firing =
   /**
-   * `dueMs` null: a caller started the job by hand. `status` null: the job has not ended. `missed`: how many occurrences directly
-   * before this one were missed.
+   * `dueMs` null: a caller started the job by hand. `status` null: the job has not ended. `missed`: how many occurrences since
+   * the one that fired before were missed.
    */
   | {
       readonly kind: 'fired';

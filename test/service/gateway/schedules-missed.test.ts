@@ -4,6 +4,7 @@ import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
+import { missedMax } from '../../../actors/schedule/plan.ts';
 import { queueMax } from '../../../actors/schedule/records/schedule.ts';
 import { headgate } from '../../feature/cli/headgate.ts';
 import { openSource } from '../../feature/events/reader.ts';
@@ -35,7 +36,13 @@ type Firing = {
   readonly missed?: number;
   readonly count?: number;
 };
-type Schedule = { readonly id: string; readonly state: string; readonly next: string[]; readonly history: Firing[] };
+type Schedule = {
+  readonly id: string;
+  readonly state: string;
+  readonly next: string[];
+  readonly next_run_at: string;
+  readonly history: Firing[];
+};
 
 class Clock {
   readonly #file: string;
@@ -132,6 +139,37 @@ test('a clock that is set forward makes times missed, and one that is set back f
   clock.set('2027-11-01T13:00:00Z');
   const once = await told(ids, found => found['once']!.history.length > 2);
   expect(once['once']).toEqual([...forward.once, 'succeeded 13:00 (0)']);
+  // The next one that fires counts those that did not, however long ago their turn was.
+  const none = await told(['none'], found => found['none']!.history.length > 1);
+  expect(none['none']).toEqual([...forward.none, 'succeeded 13:00 (2)']);
+});
+
+test('within its jitter an occurrence waits for its time, though the service restarts or the schedule is paused meanwhile', async () => {
+  const spread = { ...hourly, jitter: '59m', catch_up: 'skip' };
+  const { gateway, clock, all, told } = await startAt('2027-11-01T10:59:59Z', {
+    plugins: { echo },
+    schedules: [
+      { id: 'restarted', ...spread },
+      { id: 'paused', ...spread },
+    ],
+  });
+  // The delays are hashes of id and time.
+  const { restarted, paused } = await all();
+  expect([restarted, paused].map(schedule => schedule!.next_run_at.slice(0, 16))).toEqual([
+    ...['2027-11-01T11:26', '2027-11-01T11:07'],
+  ]);
+  await gateway.call('POST', '/schedule/paused/pause', {});
+  clock.set('2027-11-01T11:05:00Z');
+  await gateway.restart();
+  await gateway.call('POST', '/schedule/paused/resume', {});
+  expect(await told(['restarted', 'paused'])).toEqual({ restarted: [], paused: [] });
+  clock.set(paused!.next_run_at);
+  await told(['paused'], found => found['paused']!.history.length > 0);
+  clock.set(restarted!.next_run_at);
+  const fired = ['succeeded 11:00 (0)'];
+  expect(await told(['restarted', 'paused'], found => found['restarted']!.history.length > 0)).toEqual({
+    ...{ restarted: fired, paused: fired },
+  });
 });
 
 test('what comes due while the service stops fires at the next start', async () => {
@@ -234,7 +272,12 @@ test('a schedule that was off before it was removed keeps its history for 30 day
 });
 
 test('occurrences that are refused are tried again, and passed over when the next one is due', async () => {
-  const { gateway, clock, told } = await startAt('2027-11-01T10:30:00Z', {
+  const {
+    gateway,
+    clock,
+    all: schedules,
+    told,
+  } = await startAt('2027-11-01T10:30:00Z', {
     plugins: { echo, worker },
     schedules: [
       { id: 'hour', ...hourly },
@@ -255,6 +298,16 @@ test('occurrences that are refused are tried again, and passed over when the nex
   gateway.open('full');
   const fired = await told(['hour'], found => found['hour']!.history.length > 0);
   expect(fired['hour']).toEqual(['succeeded 11:00 (0)']);
+  // `second` goes on with the next time, and counts those that were refused.
+  const history = await until('the other fires again', async () => {
+    const all = (await schedules())['second']!.history.toReversed();
+    const place = all.findIndex(({ reason }) => reason === undefined);
+    return place >= 0 && all.slice(0, place + 1);
+  });
+  const passed = history.slice(0, -1);
+  expect(passed.at(-1)).toMatchObject({ reason: 'refused' });
+  const count = passed.reduce((sum, { count = 0 }) => sum + count, 0);
+  expect(history.at(-1)).toMatchObject({ missed: Math.min(count, missedMax) });
 });
 
 test('a queue has at most 100 occurrences; what comes while it is full is skipped, and the others fire in order', async () => {

@@ -1,12 +1,13 @@
 // Bodies while they arrive: whole at the end, within their own limit and that of all together.
 import { expect, test } from 'vitest';
-import { BodyRoom, bodiesBytesMax, RequestBody } from '../../../http/body.ts';
+import { BodyRoom, RequestBody } from '../../../http/body.ts';
 
+const bytesMax = 16 * 2 ** 20;
 const ignore = () => {};
 const piece = (bytes: number) => Buffer.alloc(bytes, 1);
 
 test('pieces come together, up to the limit and not a byte more', () => {
-  const body = new RequestBody(10_000, new BodyRoom(), ignore);
+  const body = new RequestBody(10_000, new BodyRoom(bytesMax), ignore);
   expect(body.bytes().length).toBe(0);
   expect([body.append(Buffer.from('ab')), body.append(Buffer.from('c'))]).toEqual(['taken', 'taken']);
   expect(body.bytes().toString()).toBe('abc');
@@ -16,10 +17,10 @@ test('pieces come together, up to the limit and not a byte more', () => {
 });
 
 test('together they hold no more than their room: the oldest gives way to a newer one, whichever of them grows', () => {
-  const room = new BodyRoom();
-  const quarter = bodiesBytesMax / 4;
+  const room = new BodyRoom(bytesMax);
+  const quarter = bytesMax / 4;
   const gone: number[] = [];
-  const bodies = [0, 1, 2, 3, 4].map(n => new RequestBody(bodiesBytesMax, room, () => gone.push(n)));
+  const bodies = [0, 1, 2, 3, 4].map(n => new RequestBody(bytesMax, room, () => gone.push(n)));
   for (const body of bodies.slice(0, 4)) body.append(piece(quarter));
   expect(gone).toEqual([]);
   bodies[4]!.append(piece(1));
@@ -34,10 +35,30 @@ test('together they hold no more than their room: the oldest gives way to a newe
 });
 
 test('one that is alone may be larger than the room', () => {
-  const room = new BodyRoom();
+  const room = new BodyRoom(bytesMax);
   const gone: string[] = [];
-  const body = new RequestBody(4 * bodiesBytesMax, room, () => gone.push('large'));
-  expect(body.append(piece(bodiesBytesMax + 1))).toBe('taken');
+  const body = new RequestBody(4 * bytesMax, room, () => gone.push('large'));
+  expect(body.append(piece(bytesMax + 1))).toBe('taken');
   new RequestBody(1, room, () => gone.push('small')).append(piece(1));
   expect(gone).toEqual(['large']);
+});
+
+test('a part of a room has a limit of its own, and what it holds counts in the whole', () => {
+  const whole = new BodyRoom(bytesMax);
+  const part = new BodyRoom(bytesMax / 2, whole);
+  const gone: string[] = [];
+  const begin = (name: string, room: BodyRoom) => new RequestBody(bytesMax, room, () => gone.push(name));
+  const single = begin('single', whole);
+  const batch = begin('batch', part);
+  single.append(piece(bytesMax / 2));
+  batch.append(piece(bytesMax / 2));
+  expect(gone).toEqual([]);
+  const later = begin('later batch', part);
+  later.append(piece(1));
+  expect(gone).toEqual(['batch']);
+  later.release();
+  single.release();
+  // What was released is free in both.
+  begin('large', whole).append(piece(bytesMax));
+  expect(gone).toEqual(['batch']);
 });

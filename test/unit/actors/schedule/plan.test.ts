@@ -81,6 +81,19 @@ test('an occurrence on time fires beside those that were missed before it', () =
   expect(planAt({ ...back, catchUp: 'run_all' })?.runs).toHaveLength(10);
 });
 
+test('an occurrence is on time if the service was up when its delay by jitter ended', () => {
+  const jitterMs = 50_000;
+  const delay = delayOf('a', start + minute, jitterMs) / minute;
+  expect(delay).toBeGreaterThan(0.2);
+  const spread = { jitterMs, catchUp: 'skip', now: 1 + delay } as const;
+  expect(planAt({ ...spread, live: 1.1 })).toEqual({ runs: [1], passed: null });
+  expect(planAt({ ...spread, live: 1 + delay })).toEqual({ runs: [1], passed: null });
+  expect(planAt({ ...spread, live: 1.01 + delay, now: 1.02 + delay })).toEqual({
+    runs: [],
+    passed: { from: 1, to: 1, count: 1 },
+  });
+});
+
 test('a clock that is set forward makes occurrences missed, though the service was up', () => {
   expect(planAt({ now: 10.5, catchUp: 'skip' })).toEqual({ runs: [], passed: { from: 1, to: 10, count: 10 } });
 });
