@@ -19,6 +19,7 @@ const gateway = shareGateway({
     echo,
     failing,
     refusing: echo,
+    late: echo,
     deadly: "export const handle = () => process.kill(process.pid, 'SIGKILL');",
   },
   instances: { deadly: { retry: { max_attempts: 1 } } },
@@ -99,6 +100,18 @@ test('counts say what became of jobs, by plugin, command and source', () => {
     ['reads', 1],
     ['indexer', 1],
   ]);
+});
+
+test('the time in the queue of a delayed job counts from when it could run, its whole time from the acceptance', async () => {
+  const { body } = await gateway.call('POST', '/plugin/late/say?wait=30s', { delay: '2s' });
+  expect(body['status']).toBe('succeeded');
+  const late = { plugin: 'late', command: 'say' };
+  const found = await until('it has been counted', async () => {
+    const found = await scrape(gateway);
+    return found.sum('headgate_job_queue_seconds_count', late) === 1 && found;
+  });
+  expect(found.sum('headgate_job_queue_seconds_sum', late)).toBeLessThan(1);
+  expect(found.sum('headgate_job_total_seconds_sum', late)).toBeGreaterThanOrEqual(2);
 });
 
 const command = ['plugin', 'command'];

@@ -116,6 +116,16 @@ test('a rerun of a run has a deadline of at most that of its pipeline', async ()
   expect([status, body['detail']]).toEqual([400, '/deadline must be at most 1m, the deadline of the pipeline']);
 });
 
+test('a batch of runs has a deadline of at most that of their pipeline, in either form', async () => {
+  const detail = '/deadline must be at most 1m, the deadline of the pipeline';
+  const asJson = await gateway.call('POST', '/pipeline/bound/batch', { payloads: [{}], deadline: '2m' });
+  const headers = { 'Content-Type': 'application/x-ndjson' };
+  const asLines = await gateway.call('POST', '/pipeline/bound/batch?deadline=2m', '{}\n', { headers });
+  for (const { status, body } of [asJson, asLines]) expect([status, body['detail']]).toEqual([400, detail]);
+  const taken = await gateway.call('POST', '/pipeline/bound/batch?deadline=30s', '{}\n', { headers });
+  expect(taken).toMatchObject({ status: 202, body: { accepted: 1 } });
+});
+
 test('an event says that a job or run has another time: by a reschedule, or by run-now', async () => {
   const events = await openSource(gateway, '?types=job.rescheduled');
   const rescheduled = (id: string, times: number) =>

@@ -139,6 +139,22 @@ describe('POST /pipeline/{pipeline}', () => {
     expect(gateway.engine.unwatched).toEqual([body['job_id']]);
   });
 
+  test('while too many callers wait, one more is answered at once, and told where its job is', async () => {
+    gateway.engine.isCrowded = true;
+    onTestFinished(() => {
+      gateway.engine.isCrowded = false;
+    });
+    const { status, body } = await post('/pipeline/now');
+    const message = `Too many callers wait (at most 16384). The run continues; follow it at /job/${body['job_id']}.`;
+    expect([status, body]).toEqual([202, { job_id: anyId, status: 'running', timeout_exceeded: false, message }]);
+    const { jobId } = gateway.engine.addJob('queued');
+    const headers = { Authorization: 'Bearer root-token', Prefer: 'wait=30' };
+    const answer = await fetch(`${gateway.url}/job/${jobId}`, { headers });
+    // The preference was not applied.
+    expect([answer.status, answer.headers.get('Preference-Applied')]).toEqual([202, null]);
+    expect(await answer.json()).toMatchObject({ job_id: jobId, status: 'queued' });
+  });
+
   const isNoticed = can('a caller that disconnects during a synchronous call');
   test.runIf(isNoticed)('a caller that goes away while waiting is watched for no more', async () => {
     const started = new Promise<void>(resolve => {
