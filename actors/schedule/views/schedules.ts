@@ -1,9 +1,8 @@
 // Schedules in the form that the API shows: the definition from the configuration, and the record from the store. Times are ms since
 // the epoch.
 import type { ScheduleDefinition } from '../../../config/config.ts';
-import { nextDue } from '../../../runtime/calendar/recurrence.ts';
+import { delayOf, nextDue } from '../../../runtime/calendar/recurrence.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
-import { fireTime } from '../plan.ts';
 import { readSchedule, type SchedulePause, type ScheduleRecord, scheduleIdOf } from '../records/schedule.ts';
 
 /** `finished`: no occurrence is left. `removed`: the configuration does not have the schedule. */
@@ -31,7 +30,7 @@ export function viewSchedule(reader: Reader, definition: ScheduleDefinition, now
   const next = nextOf(definition, record, nowMs);
   const state = stateOf(definition, record, next);
   const shown = state === 'active' ? next : [];
-  const nextFireMs = shown[0] === undefined ? null : fireTime({ definition }, shown[0]);
+  const nextFireMs = shown[0] === undefined ? null : shown[0] + delayOf(id, shown[0], definition.jitterMs);
   return { id, state, definition, record, next: shown, nextFireMs };
 }
 
@@ -47,12 +46,12 @@ function stateOf(
 
 /** The first of them may be due already, if its delay by jitter has not ended. */
 function nextOf(definition: ScheduleDefinition, record: ScheduleRecord | null, nowMs: number): readonly number[] {
-  const { recurrence, jitterMs } = definition;
+  const { id, recurrence, jitterMs } = definition;
   const next: number[] = [];
   const originMs = record?.originMs ?? nowMs;
   let due = nextDue(recurrence, Math.max(nowMs - jitterMs, record?.lastDueMs ?? nowMs), originMs);
   for (; due !== null && next.length < nextShown; due = nextDue(recurrence, due, originMs))
-    if (fireTime({ definition }, due) > nowMs) next.push(due);
+    if (due + delayOf(id, due, jitterMs) > nowMs) next.push(due);
   return next;
 }
 
