@@ -17,8 +17,8 @@ export type AdoptedBlock = { readonly open: OpenBlock; readonly held: ReadonlySe
 type Adopting = { readonly open: OpenBlock; readonly held: Set<number> };
 
 /**
- * Puts the frames into their slots, and returns the open blocks of their jobs. Recovery (recovery.ts) handles the jobs of these
- * blocks that are in no frame.
+ * Puts the frames that still have jobs into their slots, and returns the open blocks of all frames. Recovery (recovery.ts) handles the
+ * jobs of these blocks that are in no frame.
  */
 export function adoptFrames(
   state: JobState,

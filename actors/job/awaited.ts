@@ -35,7 +35,7 @@ export class Awaited implements AwaitedJobs {
     this.#ids.delete(formatId(id));
   }
 
-  /** Reports the end of a job or run, if it is awaited. Must be called when it settles, in the same turn; `addKnown` also calls it later. */
+  /** Reports the end of a job or run, if it is awaited. Must be called in the turn in which it settles. `addKnown` also calls it, after a commit. */
   ended(id: JobId, turn: Turn): void {
     if (this.#ids.delete(formatId(id))) turn.tell('edge', { kind: 'job_settled', id } satisfies JobSettled);
   }

@@ -10,10 +10,7 @@ export type CancelJob = {
   readonly id: JobId;
   readonly by: string;
   readonly reason: string | null;
-  /**
-   * For a run: whether to also cancel the runs that events of its jobs have started, and all runs that those runs have started
-   * (detached-cancels.ts).
-   */
+  /** For a run: whether to also cancel the runs that events of its jobs start, the runs that events of their jobs start, and so on. */
   readonly detached?: boolean;
   /** Whether a run is stopped even in its phase `finally`. */
   readonly force?: boolean;

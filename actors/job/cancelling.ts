@@ -1,6 +1,6 @@
 // Cancels jobs and runs. Hosts are told to stop running jobs right after the commit. A cancelled waiting job ends in the commit that
 // records the cancel or, if recovery has not read its block yet, when recovery reads the block. The waiting jobs of a cancelled run
-// end over several turns.
+// end in later turns, a limited number in each.
 
 import { blockOf, indexOf, type JobId, jobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
@@ -120,7 +120,7 @@ export class Cancelling {
     return outcomes;
   }
 
-  /** Stops runs whose deadline has passed, and phases that have taken too long. True: some were stopped. */
+  /** Stops the runs that `takeOverdue` (protocol.ts) returns. True: some were stopped. */
   stopOverdue(turn: Turn): boolean {
     const stopped = new Set<string>();
     for (const { run, cancel } of this.#pipeline.takeOverdue(turn)) {
@@ -154,7 +154,7 @@ export class Cancelling {
     if (!force && this.#isFinal(id)) return 'ending';
     const marked = cancels.around(id);
     const detaches = detached && cancels.detached.of(id) === undefined;
-    // If a time limit has stopped the run, or a run that contains it, the cancel of a caller still marks the run.
+    // If a time limit has stopped the run, or a run that contains it, a cancel without `timeout` still marks the run.
     const isOvertaken = marked !== null && !cancel.timeout && cancels.of(marked)?.timeout !== undefined;
     if (marked === null || isOvertaken) cancels.mark(turn, id, cancel);
     if (detaches) cancels.detach(turn, id, (marked && !isOvertaken && cancels.of(marked)) || cancel);
@@ -182,8 +182,8 @@ export class Cancelling {
   }
 
   /**
-   * After a failed turn, tells hosts again to stop the jobs that were cancelled or are past their deadline. The callers of earlier
-   * turns wait for new confirmations.
+   * Called in the first turn of the actors. Tells hosts again to stop the jobs that were cancelled or are past their deadline: hosts may still
+   * have such jobs after a failed turn. The callers of earlier turns wait for new confirmations.
    */
   goOn(turn: Turn): void {
     const state = this.#state;

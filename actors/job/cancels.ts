@@ -1,5 +1,5 @@
-// The cancels of unsettled jobs and runs, called marks, and the detached cancels of runs (records/cancel.ts). While there are no cancels, a
-// lookup costs one or two comparisons.
+// The cancels of unsettled jobs and runs, called marks, and the detached cancels of runs (records/cancel.ts). While there are no cancels, most
+// lookups cost one or two comparisons.
 
 import { blockOf, indexOf, type JobId } from '../../runtime/ids.ts';
 import type { SetAside } from '../../runtime/store/set-aside.ts';
@@ -92,7 +92,7 @@ export class Cancels {
     this.#known.clear();
   }
 
-  /** Makes the cancel of this run also cover the runs that events of its jobs have started. */
+  /** Makes the cancel of this run detached: it then also covers runs that events of its jobs start (detached-cancels.ts). */
   detach(turn: Turn, run: JobId, cancel: Cancel): void {
     this.detached.add(turn, run, cancel);
     this.#known.clear();
@@ -139,9 +139,9 @@ export class Cancels {
   }
 
   /**
-   * The run itself if it is marked, otherwise the nearest marked run that contains it, or the run whose detached cancel covers
-   * it. For a run in `finally`, only its own mark counts. An open run that a detached cancel covers gets a mark, and is returned itself.
-   * Null: there is no such run.
+   * The run itself if it is marked, otherwise the nearest marked run that contains it, otherwise the run whose detached cancel covers it.
+   * An open run that a detached cancel covers gets a mark of its own (`#follow`). For a run in `finally`, only its own mark counts. Null: there
+   * is no such run.
    */
   around(run: JobId): JobId | null {
     if (!this.haveRuns) return null;

@@ -81,9 +81,9 @@ export class CompletionWriter {
   journalUs: number;
   /** The number of jobs that this turn has accepted, plus the number of attempts that it has ended. */
   #changes = 0;
-  /** The time that was given to an action most recently. */
+  /** The time that `momentUs` has returned most recently. */
   #momentUs = 0;
-  /** The latest time that earlier turns have given to actions. */
+  /** The latest time that `momentUs` has returned in earlier turns. */
   #givenUs = 0;
 
   constructor(reader: Reader, setAside?: SetAside) {
@@ -141,20 +141,20 @@ export class CompletionWriter {
   }
 
   /**
-   * The time of this commit in the journal. It is later than the times of all earlier commits, and than all times that earlier turns
-   * have given to actions.
+   * The time of this commit in the journal. It is later than the times of all earlier commits, and than all times that `momentUs` has
+   * returned in earlier turns.
    */
   commitUs(nowUs: number): number {
     return this.#page.length > 0 ? this.journalUs : Math.max(nowUs, this.journalUs + 1, this.#givenUs + 1);
   }
 
-  /** Gives the time of this commit to an action. No later commit gets this time, even if this commit adds nothing to the journal. */
+  /** The time of this commit, for a moment (records/action.ts). Later commits get later times, even if this commit adds nothing to the journal. */
   momentUs(nowUs: number): number {
     this.#momentUs = this.commitUs(nowUs);
     return this.#momentUs;
   }
 
-  /** Called when the actors start, for each open action, with the time that an earlier turn gave it. Later commits get later times. */
+  /** Called when the actors start, for each open action, with the commit time of its moment. Later commits get later times. */
   wasGiven(us: number): void {
     this.#givenUs = Math.max(this.#givenUs, us);
   }

@@ -50,7 +50,10 @@ export type DispatcherPorts = {
 /** Lanes that take turns (`turns`) for the places of the same slots. `hasRunners`: whether runners run their jobs. */
 type DispatchGroup = { readonly turns: RoundRobin; readonly slots: readonly HostSlot[]; readonly hasRunners?: boolean };
 
-/** When a turn has moved or ended this many jobs without sending them, it stops dispatching. Moving a whole block counts as one. */
+/**
+ * When the dispatcher has moved or ended about this many jobs in a turn without sending them, it stops dispatching. Moving a whole block
+ * counts as one.
+ */
 export const heldMovesPerTurnMax = 1024;
 
 /** Why no lane dispatches jobs: the disk is full (`isDisk`), or the service is stopping. */
@@ -88,7 +91,7 @@ export class Dispatcher {
     this.#deliver = outside.deliver ?? (() => null);
     this.quarantine = new Quarantine(state, threads, outside.onIsolated ?? (() => {}), this.#outstanding);
     this.#main = mainSlot(threads);
-    // Each kind of lane has as many places as there are workers, so lanes of one kind never wait for jobs of another kind.
+    // Each of these kinds has as many places as there are workers, so lanes of one kind never wait for jobs of another kind.
     const slotsOf = { threads: [this.#main], persistent: [persistentSlot(threads)], attempts: programSlots(threads) };
     const kinds = Object.entries(slotsOf).map(([kind, slots]) => {
       return { turns: new RoundRobin(state.lanes, lane => lane.nextKind === kind && !lane.isIsolated), slots };
@@ -277,8 +280,8 @@ export class Dispatcher {
   }
 
   /**
-   * Takes back tasks that a host returns. A task that has not begun waits in its lane again or, if a quarantine host returns it,
-   * becomes a suspect again. A task that may have begun is charged if its command must not run twice; otherwise it becomes a suspect.
+   * Takes back tasks that a host returns. A task that has not begun waits again; if a quarantine host returns it, it becomes a suspect. A
+   * task that may have begun is charged if its command must not run twice; otherwise it becomes a suspect.
    */
   returned(turn: Turn, slotName: HostSlotName, frameId: number, tasks: readonly number[], reason: ReturnReason): void {
     const slot = this.#slots.get(slotName)!;

@@ -56,7 +56,7 @@ export class ExemptJobs {
     return this.#from !== null;
   }
 
-  /** Searches the deadlines for runs that are in a phase: each such run has a deadline. */
+  /** Searches the deadlines for runs that are in a phase. A run whose phase has passed its time limit is not found, but is being stopped. */
   #search(turn: Turn, from: Uint8Array): void {
     const { reader, openRuns } = this.#state;
     const keys = Array.from(reader.keys('run_deadlines', { from, limit: runsPerTurnMax }), key => Buffer.from(key));
@@ -71,8 +71,8 @@ export class ExemptJobs {
   }
 
   /**
-   * Moves waiting exempt jobs of the run's tree to the quarantine, from blocks that were accepted since the run's phase began. The phase
-   * began at `sinceUs` or later.
+   * Moves waiting exempt jobs of the run's tree to the quarantine, from blocks that were accepted at `sinceUs` or later. The run's phase began
+   * at `sinceUs` or later.
    */
   #exempt(turn: Turn, run: JobId, sinceUs: number): void {
     const state = this.#state;

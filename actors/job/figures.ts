@@ -1,4 +1,4 @@
-// The figures of the lanes, which the ledger reports to the main thread once a second, for the metrics.
+// The figures of the dispatcher and its lanes, which the ledger reports to the main thread once a second.
 import { blockKeyMs } from '../../runtime/ids.ts';
 import type { Dispatcher } from './dispatch.ts';
 import type { JobState } from './job-state.ts';

@@ -1,5 +1,5 @@
 // Handles held jobs, some per turn: moves them out of the way of other commands, moves them back into their lane when their hold ends,
-// and ends jobs that were held for too long.
+// charges `lost` attempts whose commands are available again, and ends jobs that were held for too long.
 import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { Backlog } from './backlog.ts';

@@ -8,7 +8,7 @@ import { frameTasksMax, frameUsTarget, programsUsTarget } from './pace.ts';
 /** The maximum number of hosts for programs that each run one attempt. A host is blocked while it starts a program. */
 export const programHostsMax = 4;
 
-/** The maximum number of suspects that run at the same time, each in a host of its own. */
+/** The maximum number of quarantine hosts, each of which runs one job at a time. */
 export const quarantineHostsMax = 4;
 
 /** How many frames a place may have if all frames of the slot are short: one runs, and one waits behind it. */
@@ -88,7 +88,7 @@ export function quarantineSlots(places: number): readonly HostSlot[] {
   return Array.from({ length: Math.min(places, quarantineHostsMax) }, (_, i) => singleJobSlot(`quarantine-${i + 1}`));
 }
 
-/** A slot for suspects or isolated plugins. Its host runs one job at a time, on a thread or as a program. */
+/** A slot of the quarantine or for isolated plugins. Its host runs one job at a time, on a thread or as a program. */
 export function singleJobSlot(name: HostSlotName): HostSlot {
   return emptySlot(name, ['worker', 'process'], 1, 0);
 }

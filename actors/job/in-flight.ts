@@ -21,7 +21,7 @@ export function countSent(state: JobState, slot: HostSlot, frame: JobFrame): voi
   if (runner >= 0) slot.busyRunners += command.runners.take(runner, left);
 }
 
-/** Counts a task that has ended or was returned. */
+/** Counts a task that has ended, was returned, or was lost with its host. */
 export function countReported(state: JobState, slot: HostSlot, frame: JobFrame, task: number): void {
   const { lane, command, runner } = frame;
   frame.reported[task] = 1;

@@ -59,7 +59,7 @@ export class JobAcceptor {
 
   #remembered(turn: Turn, { idempotency, watch }: SubmitJobs): SubmitJobsReply | null {
     const reply = idempotency ? this.#idempotency.answerAll(idempotency, turn) : null;
-    // Callers wait only for single calls: `ids` is one id.
+    // A message with a key and with `watch` comes from a call that creates one job: `ids` is one id.
     if (reply?.kind === 'accepted' && watch) this.#state.awaited.addKnown(reply.ids, turn);
     return reply;
   }
@@ -155,7 +155,7 @@ export class JobAcceptor {
     this.#state.unsettled += payloads.length;
   }
 
-  /** Writes the blocks of this turn, and queues their jobs, except jobs that are delayed or failed at their creation. */
+  /** Writes the blocks that are not full yet, and queues their jobs, except jobs that are delayed or failed at their creation. */
   seal(turn: Turn): void {
     for (const filling of this.#builders.values()) this.#close(turn, filling);
     this.#builders.clear();

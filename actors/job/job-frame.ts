@@ -12,10 +12,10 @@ import type { OpenAttempt } from './open-attempt.ts';
 import { groupOf } from './records/block.ts';
 import type { OpenBlock } from './records/open.ts';
 
-/** A frame whose payloads have this size gets no further job. */
+/** A frame whose payloads have at least this size gets no further job. */
 export const frameBytesMax = 2 ** 20;
 
-/** A frame that a host has. `jobs`: the attempts of its tasks. A task is reported when it has ended or was returned. */
+/** A frame that a host has. `jobs`: the attempts of its tasks. A task is reported when it has ended, was returned, or was lost with its host. */
 export type JobFrame = {
   readonly id: number;
   readonly lane: Lane;

@@ -44,7 +44,7 @@ export type JobStateOptions = {
   readonly gauges: Gauges;
   /** The list of unusable records. Default: a new one. */
   readonly setAside?: SetAside;
-  /** The sources of holds, besides missing plugins and missing commands. */
+  /** The sources of holds, in addition to the configuration and to pauses. */
   readonly holdSources?: HoldSources;
   /** Lookups of open runs. Default: no run is open. */
   readonly openRuns?: RunLookups;
@@ -75,7 +75,7 @@ export class JobState {
   readonly newReruns = new NewReruns();
   readonly times: JobTimesTable;
   readonly settled = new SettledJobs();
-  /** By key: the open blocks, except those of runs and actions. Blocks with only delayed jobs may be missing until `find` reads them. */
+  /** By key: open blocks, except those of runs and actions. Blocks that recovery has not read, or with only delayed jobs, may be missing. */
   readonly open = new Map<KeyText, OpenBlock>();
   /** Suspects and exempt jobs (exempt.ts) that wait for a slot of the quarantine. */
   readonly suspects: OpenAttempt[] = [];

@@ -95,7 +95,7 @@ export class JobTimesTable {
 
   #set(turn: Turn, jobs: Omit<Timer, 'atUs' | 'kind'>, { plugin }: Block, times: JobTimes): void {
     for (const [kind, atUs] of timersOf(plugin, times)) {
-      // Jobs that are due at once need no timer.
+      // Jobs that are due at once need no timer for `run_at`.
       if (kind === 'run_at' && atUs <= turn.nowUs) continue;
       putTimer(turn.batch, { ...jobs, kind, atUs });
       this.nextUs = earlier(this.nextUs, atUs);
@@ -129,7 +129,7 @@ export class JobTimesTable {
     batch.remove('timers', timerKey(timer));
   }
 
-  /** Called when all timers up to now have been handled. */
+  /** Called when all timers up to now have been handled or skipped. */
   handled(nowUs: number): void {
     this.nextUs = earlier(nextTimerUs(this.#reader, nowUs), this.#setUs);
   }

@@ -34,7 +34,7 @@ export class Lane extends Backlog {
   isIsolated = false;
   /** The number of frames in hosts, by the plugin's manifest name at dispatch or adoption (a reload can change the name). */
   readonly #framesOf = new Map<string, number>();
-  /** Null: the plugin instance is not configured. */
+  /** Null: the plugin instance is not configured, or is disabled. */
   instance: PluginInstance | null = null;
   /** The hold of the whole lane. Null: the lane as a whole is not held, though some of its commands may be. Set by `JobState`. */
   hold: Hold | null = null;

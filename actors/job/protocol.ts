@@ -20,7 +20,7 @@ import type { RescheduleJob, RunNow } from './time-protocol.ts';
 
 /**
  * `key`: a hash of an Idempotency-Key and the caller's API token, or of a webhook and the id of a delivery. `request`: a hash of the
- * whole request; for deliveries, a constant. Each has 16 bytes.
+ * method, path, query (without `wait`) and content of the request; for deliveries, a constant. Each has 16 bytes.
  */
 export type IdempotencyKey = { readonly key: Uint8Array; readonly request: Uint8Array };
 
@@ -187,8 +187,8 @@ export type EndedRun = {
 export interface JobCalls {
   /**
    * Why no new work is accepted at the moment; null: new work is accepted. `plugin`: the plugin of a new job; absent: the work is a run,
-   * which may call any plugin. `waitingRuns`: the number of accepted runs that count in addition to the jobs, because they have not begun.
-   * `isDelayed`: whether the work is for a later time.
+   * which may call any plugin. `waitingRuns`: the number of runs that count in addition to the jobs: accepted runs that have not begun, and
+   * earlier runs of the same batch. `isDelayed`: whether the work is for a later time.
    */
   refusal(plugin?: string, waitingRuns?: number, isDelayed?: boolean): Refusal | null;
   readonly idempotency: IdempotencyStore;
@@ -216,11 +216,11 @@ export interface JobCalls {
 export interface PipelineCalls {
   /** Advances the runs of these jobs, and handles the jobs' events and hooks. Must be called in the turn in which the jobs settle. */
   jobsSettled(settled: readonly JobsSettled[], turn: Turn): void;
-  /** Called when a pause has ended: the runs that it held can continue from this turn on, unless another pause holds them. */
+  /** Called when a pause was ended or has expired: the runs that it held can continue from this turn on, unless another pause holds them. */
   resumed(): void;
   /** Starts a run, as a call does. */
   startRun(run: NewRun, turn: Turn): SubmitReply;
-  /** Begins a delayed run whose time, `runAtUs`, has come. */
+  /** Begins a delayed run whose time, `runAtUs`, has come. If its definition is missing, the run fails instead. */
   beginDelayed(run: JobId, runAtUs: number): void;
   /** Ends a delayed run as cancelled, with this error. */
   endDelayed(run: JobId, error: string): void;
@@ -234,14 +234,14 @@ export interface PipelineCalls {
    * returns when the phase began, in µs, or an earlier time. Null: a pause of the service holds the run.
    */
   exemptSince(run: JobId): number | null;
-  /** When the next run or phase must be stopped, in µs, or an earlier time; null: never. */
+  /** When the next run or phase must be stopped, in µs, or an earlier time; null: no open run has a time limit. */
   readonly nextDeadlineUs: number | null;
   /**
-   * Takes the runs that must be stopped now, because their deadline, the time limit of their phase or the timeout of the step that called
-   * them has passed. Each of these times is reported once.
+   * Takes runs that must be stopped now, because their deadline, the time limit of their phase or the timeout of the step that called
+   * them has passed. If there are very many, the others follow in later turns. Each of these times is reported once.
    */
   takeOverdue(turn: Turn): readonly OverdueRun[];
-  /** The origin of an open run, which the store may not contain yet. Null: the run is a root, or is not open. */
+  /** The origin of an open run, which the store may not contain yet. Null: the run is a root, is not open, or was read from the store. */
   begun(run: JobId): BegunRun | null;
   /** Whether events or hooks in the tree with this root wait to start runs. */
   haveWaitingEvents(root: JobId): boolean;
@@ -354,7 +354,7 @@ export type ActionStep = {
   /** Whether no further jobs match. */
   readonly isLast: boolean;
 };
-/** The state of an action after a step. `waits`: why the job or occurrence after the cursor cannot be handled yet. Null: it can. */
+/** The state of an action after a step. `waits`: why the job or occurrence after the cursor cannot be handled yet. Null: nothing prevents it. */
 export type ActionStepReply = {
   readonly kind: 'action_step';
   readonly cursor: JobId | null;

@@ -1,6 +1,6 @@
-// The reports of the ledger thread to the main thread. The metrics show these reports.
+// The reports of the ledger thread to the main thread. From these reports, the main thread knows whether the ledger is up. The metrics show them.
 
-/** To the main thread, once a second while the actors work, for the metrics. */
+/** To the main thread, once a second while the actors work. */
 export type LedgerFigures = {
   readonly kind: 'ledger_figures';
   /** Whether dispatching has stopped because the disk is full. */
@@ -19,8 +19,8 @@ export type LedgerFigures = {
   }[];
 };
 /**
- * To the main thread, once a second, even while no actors work, for the metrics. `workers`: by kind of host, how many threads or processes
- * its running hosts have. `restarts`: by host, how often its process was lost. `archiveFailure`: why the last copy of the commit log to its
+ * To the main thread, once a second, even while no actors work. `workers`: by kind of host, the number of places of the running hosts
+ * (`HostSlot.threads`). `restarts`: by host, how often its process was lost. `archiveFailure`: why the last copy of the commit log to its
  * archive failed (`backups.log`); null: it did not fail, or the log is not archived.
  */
 export type LedgerPulse = {

@@ -198,7 +198,7 @@ export class Retention {
 
   /**
    * Whether a run of the block must stay because of another job that is stored. A called run is removed after its caller. A run
-   * is removed after its reruns `from: failed`, and after jobs whose payloads refer to results that its joins received.
+   * is removed after its reruns `from: failed`, and after other reruns whose payloads refer to values that the run has stored.
    */
   #isOfKeptRun(key: Buffer, block: Block): boolean {
     if (block.plugin !== pipelinePlugin) return false;
@@ -293,7 +293,7 @@ export class Retention {
     turn.batch.remove('blocks', Buffer.from(key));
   }
 
-  /** Removes the stored arrivals of the block's runs. These were kept when the runs ended, because values in parts refer to them. */
+  /** Removes the values of the block's runs from `arrivals`. They were kept when the runs ended, because values in parts refer to them. */
   #pruneNamed(turn: Turn, key: Uint8Array, { count }: Block): void {
     const range = { from: jobId(key, 0), to: jobId(key, count) };
     for (const part of this.#state.reader.keys('arrivals', range)) turn.batch.remove('arrivals', Buffer.from(part));

@@ -26,7 +26,10 @@ export class RunJobs {
   readonly #new = new Map<KeyText, NewBlock>();
   /** The blocks that take further root runs, by pipeline. Delayed runs, and runs with other times, have blocks of their own. */
   readonly #filling = new Map<string, BlockBuilder>();
-  /** By key: the blocks with open runs, from their creation or their first reading on. A new block of delayed runs is added when it is read. */
+  /**
+   * By key: blocks with open runs. A block is added when it is created. A new block of delayed runs, and a block from before the start of the
+   * actors, is added when it is first read.
+   */
   readonly #open = new Map<KeyText, OpenBlock>();
   /** Blocks whose last run has ended in this turn. Until the commit, the store still has their open records. */
   readonly #closed = new Set<KeyText>();

@@ -14,8 +14,8 @@ export function acceptedRange(fromUs: number | null, toUs: number | null): Accep
 }
 
 /**
- * Whether the jobs of a block were accepted in this range. After the clock was set back, new keys keep the time of the newest key until the
- * clock has caught up. Until then, the key's time counts as the time of acceptance, so that jobs have the same order by time and by key.
+ * Whether the jobs of a block were accepted in this range. The time in the key can be later than the acceptance, for instance after the clock
+ * was set back. It then counts as the time of acceptance, so that jobs have the same order by time and by key.
  */
 export function isAcceptedIn(
   { fromUs, toUs }: AcceptedRange,

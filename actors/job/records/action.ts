@@ -88,7 +88,7 @@ export const noSelection: Selection = {
   children: false,
 };
 
-/** The turn as of which a selection is evaluated: the turn in which the ledger handled a MomentQuery. `atUs`: the time of this turn. */
+/** The point in time at which a selection is evaluated: the turn in which the ledger handled a MomentQuery. `atUs`: the time of this turn. */
 export type Moment = {
   readonly atUs: number;
   /** A block key. All blocks that were created before the moment have smaller keys. */

@@ -96,7 +96,7 @@ function encodeApart(attempt: Attempt): Buffer {
   return value;
 }
 
-/** A page that was read. Attempts are decoded on demand. The constructor throws a RangeError if the value is too short for its count. */
+/** A page that was read. Attempts are decoded on demand. The constructor throws a RangeError if the value has no room for a count. */
 export class AttemptPage {
   readonly key: Uint8Array;
   /** The number that all attempts of the page have. */

@@ -10,7 +10,7 @@ import { bytesHead } from '../../../runtime/splice.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import type { JobGroup, RerunFrom, RunPosition } from './job.ts';
 
-/** A block is full when it has this many jobs, or about this many bytes of payloads and groups. */
+/** A block is full when it has this many jobs, or about this many bytes of payloads and groups. Blocks of runs have other limits (run-jobs.ts). */
 export const blockJobsMax = 1024;
 export const blockBytesMax = 2 ** 20;
 
@@ -23,7 +23,7 @@ export interface Block {
   payload(index: number): Uint8Array;
   /** The index of the first job of each group. Groups cover the jobs in order. */
   readonly starts: readonly number[];
-  /** The group at this position. Repeated calls for a stored block return the same object. */
+  /** The group at this position. Repeated calls of a decoded block return the same object. */
   group(place: number): JobGroup;
 }
 

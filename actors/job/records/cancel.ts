@@ -1,9 +1,11 @@
-// The table of cancels: who or what stopped a job or run (a caller or a time limit), when, and why. A mark is the record of a cancel in
-// force: the job, or the jobs of the run's current part, no longer start. When the job or that part has ended, the mark becomes a
+// The table of cancels: who or what stopped a job or run (for instance a caller or a time limit), when, and why. A mark is the record of a
+// cancel in force: the job, or the jobs of the run's current part, no longer start. When the job or that part has ended, the mark becomes a
 // note, which is pruned with the job; the timeout of a phase leaves no note. A job inside a cancelled run needs no record, because the
-// run's record applies to it. A detached cancel of a run has a second record, which also covers the runs that events of the run's jobs
-// have started (`starterOf`), and in the same way the runs that jobs of covered runs have started. Covered runs get marks of their own, one
-// by one. The second record is removed when no further run can be covered.
+// run's record applies to it.
+//
+// A detached cancel of a run has a record of a third kind. It also covers the runs that events of the run's jobs start (`starterOf`), the runs
+// that events of their jobs start, and so on. Open covered runs get marks of their own, one by one. The record is removed when no further
+// run can be covered.
 import { indexOf, type JobId, jobId } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
@@ -71,7 +73,7 @@ export function readMarks(reader: Reader): StoredCancels {
   return readKind(reader, marks);
 }
 
-/** The second records of detached cancels. */
+/** The records of detached cancels. */
 export function readDetached(reader: Reader): StoredCancels {
   return readKind(reader, detached);
 }
@@ -81,7 +83,7 @@ function* readKind(reader: Reader, kind: number): StoredCancels {
   for (const { key, value } of reader.scan('cancels', range)) yield [Buffer.from(key.subarray(1)), value];
 }
 
-/** Removes the notes and the second records of the jobs of a block that is pruned. */
+/** Removes the notes, and the records of detached cancels, of the jobs of a block that is pruned. */
 export function pruneNotes(reader: Reader, batch: Batch, block: Uint8Array, count: number): void {
   if (reader.count('cancels') === 0) return;
   for (const kind of [notes, detached]) {
@@ -93,7 +95,7 @@ export function pruneNotes(reader: Reader, batch: Batch, block: Uint8Array, coun
 export type CancelKind = 'mark' | 'note' | 'detached';
 const kinds: readonly CancelKind[] = ['mark', 'note', 'detached'];
 
-/** The job that a key belongs to, and the kind of the record. */
+/** The job that a key belongs to, and the kind of the record. `kind` undefined: the kind is unknown. */
 export function readCancelKey(key: Uint8Array): { readonly id: JobId; readonly kind: CancelKind | undefined } {
   return { id: Buffer.from(key.subarray(1)), kind: kinds[key[0]!] };
 }
@@ -115,8 +117,8 @@ function noteOf(reader: Reader, id: JobId): Cancel | null {
 
 /**
  * The cancel of a run that contains the job, directly or not, or a detached cancel that applies to the job. Null: no such cancel.
- * `isOpen`: whether the job is unsettled. The note of a run does not apply to unsettled jobs of the phases that follow, and only the
- * mark of its own run applies to an unsettled job of `finally`.
+ * `isOpen`: whether the job is unsettled. The note of a run does not apply to unsettled jobs of the run's later phases. To an unsettled job of
+ * `finally`, only the mark of its own run applies.
  */
 export function cancelAround(reader: Reader, block: Block, index: number, isOpen: boolean): Cancel | null {
   let group: JobGroup | null = groupOf(block, index).group;
@@ -177,7 +179,7 @@ export function decodeCancel(bytes: Uint8Array): Cancel {
   return { by, atUs, reason, notStarted: { jobs, elements }, ...(timeout && { timeout }) };
 }
 
-/** The error of a job that was cancelled or timed out. */
+/** The error of a job or run that this cancel has stopped. */
 export function cancelText({ by, reason, timeout }: Cancel): string {
   if (timeout) return reason!;
   return reason === null ? `cancelled by ${by}` : `cancelled by ${by}: ${reason}`;

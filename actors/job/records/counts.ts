@@ -19,7 +19,7 @@ export type CommandTotals = { accepted: number } & { [S in TerminalStatus]: numb
   delayed: number;
   /** The numbers that pruning has subtracted from the other counters. Absent: none. */
   pruned?: { [C in PrunedCount]?: number };
-  /** How many jobs were accepted for each reason other than a call, including pruned jobs. Absent: none. */
+  /** How many jobs were accepted for each reason other than a call, including pruned jobs. Absent: none was counted. */
   sources?: { [S in OtherSource]?: number };
 };
 
@@ -75,7 +75,6 @@ export function retriedCount(status: TerminalStatus): 'retried_failed' | 'retrie
   return status === 'timed_out' ? 'retried_timed_out' : 'retried_failed';
 }
 
-/** Subtracts a pruned job or attempt. */
 export function subtractPruned(counts: CommandTotals, name: PrunedCount): void {
   counts[name]--;
   counts.pruned ??= {};

@@ -1,5 +1,5 @@
-// The table of hold ends: the times at which pauses and other holds ended. From these times the stopwatch finds when a held job could first
-// run.
+// The table of hold ends: the times at which holds, including those by pauses, ended. From these times the stopwatch finds when a held job
+// could run.
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import { readUs, usKey } from './journal.ts';
 
@@ -12,7 +12,7 @@ const timeBytes = 8;
 /** The end of a hold. `plugin` is empty for a pause of the whole service; `command` is empty if all commands of the plugin were held. */
 export type HoldEnd = { readonly atUs: number; readonly plugin: string; readonly command: string };
 
-/** Records that a pause or hold of this plugin and command ends in this turn. */
+/** Stores the end of a hold. Removes the oldest ends that exceed `holdEndsMax`. */
 export function writeHoldEnd(reader: Reader, batch: Batch, { atUs, plugin, command }: HoldEnd): void {
   batch.put('hold_ends', Buffer.concat([usKey(atUs), Buffer.from(`${plugin}\0${command}`)]), new Uint8Array(0));
   const excess = reader.count('hold_ends') + 1 - holdEndsMax;

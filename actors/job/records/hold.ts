@@ -15,9 +15,7 @@ export type Hold = {
   /** The command whose jobs are held. Null: all commands of the plugin. */
   readonly command: string | null;
   detail: string;
-  /**
-   * When the hold began to hold jobs, in µs; 0: it holds no job. For a pause: when the target was paused.
-   */
+  /** When the hold began to hold jobs, in µs; 0: it held no job at the last `keep` (holds.ts). For a pause: when the target was paused. */
   sinceUs: number;
   /** When the hold ends; absent: unknown. */
   readonly untilUs?: number;

@@ -1,4 +1,4 @@
-// Types of stored jobs: status, position in a run, group, and counts of how the jobs of a run ended.
+// The properties of stored jobs: status, position in a run, and group. Also the stored data of an ended run, such as how its jobs ended.
 import { type Body, bodyPart } from '../../../runtime/host/wire/outcome.ts';
 import type { EventEnvelope } from '../../../runtime/host/wire/plugin-host.ts';
 import type { JobId } from '../../../runtime/ids.ts';
@@ -27,9 +27,9 @@ export type RunPosition = {
   readonly run: JobId;
   /** The number of the step's node in the compiled definition. */
   readonly node: number;
-  /** The number of the scope whose join waits for the job. */
+  /** The number of the scope to which the job belongs. */
   readonly scope: number;
-  /** The ordinal of the job in each fork on the way to this step. The ordinals give the order of a join's results. */
+  /** The ordinal of the job in each fork of its segment on the way to this step. The ordinals give the order of a join's results. */
   readonly path: readonly number[];
   /**
    * The ordinal of the group's first job; job k of the group has `first + k`. `path` lacks this ordinal. Null: `path` is

@@ -1,5 +1,5 @@
 // The journal has a value for each commit in which attempts ended, under the time of the commit. The value has an entry for each of these
-// attempts, in order. Every stored attempt has an entry. The list of logs searches these short entries instead of the attempts.
+// attempts, in order, and is removed when all of them have been pruned. The list of logs searches these short entries instead of the attempts.
 //
 //   id (16) | attempt (2) | status (1) | flags (1) | queued for, ran for (8 each, µs) | command (4) | submitter (4)
 
@@ -26,8 +26,8 @@ const delayedFlag = 16;
 export const prunedStatus = 0xff;
 
 /**
- * Whether the job was cancelled before its first attempt. The list of logs shows such a log only with a filter for cancelled jobs or
- * for this job.
+ * Whether the job was cancelled before its first attempt. The list of logs leaves such a log out, unless a filter asks for cancelled jobs, for
+ * this job, or for words.
  */
 export function isNeverStarted(status: TerminalStatus, attempt: number): boolean {
   return status === 'cancelled' && attempt === 0;
@@ -196,7 +196,7 @@ export class AttemptReader {
 /** When the job of an attempt was accepted, whether it belongs to a step, and whether it was delayed. */
 type JournalOrigin = { readonly createdUs: number; readonly inStep: boolean; readonly isDelayed?: boolean };
 
-/** Writes the entries of one commit. */
+/** Collects the entries of one commit. */
 export class JournalPage {
   #bytes = Buffer.allocUnsafe(64 * journalEntryBytes);
   length = 0;

@@ -1,4 +1,4 @@
-// How many jobs settled in each minute. A sum over a day reads at most 1,441 records, however many jobs there were.
+// How many jobs settled in each minute. A sum over a day reads about 1,440 records, however many jobs there were.
 import { pack, unpack } from '../../../runtime/packing.ts';
 import { readable, SetAside } from '../../../runtime/store/set-aside.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';

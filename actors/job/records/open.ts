@@ -27,9 +27,9 @@ type StoredOpenRecord = [
   retrying: number,
   /** The indexes of jobs whose first attempt is at a host, in a frame of its own. */
   sentAlone: number[],
-  /** The indexes of jobs below `next` whose first attempt waits: a host has returned it, or it was queued individually. */
+  /** The indexes of jobs below `next` whose first attempt waits, for instance because a host has returned it. */
   returned: number[],
-  /** When jobs of the block were last dispatched, in µs. For runs and actions: when they were accepted. */
+  /** When jobs of the block were last dispatched, in µs; 0: none was. For runs and actions: when they were accepted. */
   sentUs: number,
   /** One bit per job; null while no job is settled. */
   settled: Uint8Array | null,
@@ -63,7 +63,7 @@ export class OpenBlock {
   rescheduled = 0;
   /** The decoded block, if it is in memory. Not stored. */
   block: Block | null = null;
-  /** How much of `cachedBytesMax` (job-state.ts) the decoded block takes up. Not stored. */
+  /** How much the block counts towards `cachedBytesMax` (job-state.ts); 0 if it was read from the store. Not stored. */
   cachedBytes = 0;
   /** The backlog in which the undispatched jobs of the block wait. Not stored. */
   waitsIn: { changeWaiting(command: string, change: number): void } | null = null;
@@ -77,7 +77,7 @@ export class OpenBlock {
 
   constructor(key: KeyText, plugin: string, command: string, count: number) {
     this.key = key;
-    // The key has a buffer of its own: a slice of Node's buffer pool would keep 8 KiB in memory, and there may be very many blocks.
+    // The key has a buffer of its own: a slice of Node's buffer pool would keep several KiB in memory, and there may be very many blocks.
     this.keyBytes = new Uint8Array(Buffer.from(key, 'latin1'));
     this.plugin = plugin;
     this.command = command;

@@ -18,7 +18,7 @@ export type JobOptions = {
   readonly tags?: Tags;
 };
 
-/** The `runAtUs` of a job that waits in the queue of its schedule. It is later than every time, and no timer is set for it. */
+/** The `runAtUs` of a job that waits in the queue of its schedule. It is later than every time, and has no timer of the kind `run_at`. */
 export const whenReleasedUs = Number.MAX_SAFE_INTEGER;
 
 /** The options in a message to the ledger. The ledger turns a delay into a time to run. */
@@ -58,7 +58,7 @@ export function areSameOptions(a: object | null | undefined, b: object | null | 
   return a === b || (a != null && b != null && isDeepStrictEqual(a, b));
 }
 
-/** The times from which a job may run, by which it must start, and by which it must end, in µs. Null: the call asked for no such time. */
+/** The times from which a job may run, by which it must start, and by which it must end, in µs. Null: there is no such time. */
 export type JobTimes = {
   /** Null also for a job that waits in the queue of its schedule. */
   readonly runAtUs: number | null;

@@ -1,5 +1,5 @@
-// While a pause lasts, its target starts no new job or step, except exempt jobs (exempt.ts). The target is a plugin, one of its commands, a
-// pipeline, or the whole service.
+// While a pause lasts, its target starts no new job or step. Exempt jobs and their runs (exempt.ts) continue during a pause of the service.
+// The target is a plugin, one of its commands, a pipeline, or the whole service.
 import { pack, unpack } from '../../../runtime/packing.ts';
 
 export const pauseKinds = ['system', 'pipeline', 'plugin'] as const;
@@ -19,7 +19,7 @@ export type Pause = PauseTarget & {
   /** Who began the pause: the `submitted_by` of the caller, `breaker` or `restore`. */
   readonly by: string;
   readonly sinceUs: number;
-  /** When the pause ends by itself; null: it lasts until the target is resumed. */
+  /** When the pause expires, in µs; null: it lasts until the target is resumed. */
   readonly untilUs: number | null;
   /** Whether new calls and webhook deliveries for the target are refused, instead of waiting. */
   readonly rejects: boolean;

@@ -1,5 +1,5 @@
 // The table of reruns lists the reruns of each job. The group of a rerun (records/job.ts) refers back to the job. For a run, the table also
-// lists reruns of other jobs, if their payloads refer to values that joins of the run received (runtime/parted.ts).
+// lists reruns of other jobs, if their payloads refer to values that the run has stored in `arrivals` (runtime/parted.ts).
 import { blockOf, type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { isParted, sectionsOf } from '../../../runtime/parted.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
@@ -24,7 +24,7 @@ const reusesMark = 1;
 const namesPartsMark = 2;
 /** The value for a rerun `from: failed`. */
 const takesOver = Uint8Array.of(reusesMark);
-/** The value for a job that is not a rerun of the run, but has a payload that refers to values from the run's joins. */
+/** The value for a job that is not a rerun of the run, but has a payload that refers to values that the run has stored. */
 const namesParts = Uint8Array.of(namesPartsMark);
 export const afterIds = Buffer.alloc(16, 0xff);
 
@@ -36,19 +36,19 @@ export function writeRerun(batch: Batch, { of, from }: Rerun, id: JobId, payload
 
 /**
  * The relation of an entry's second job to its first. `start` or `failed`: a rerun from that point. `parts`: the second job has a payload
- * in parts, and the first is a run whose joins received some of these parts.
+ * in parts, and the first is a run that has stored some of these parts.
  */
 export function rerunKind(value: Uint8Array): RerunFrom | 'parts' {
   if (value.length === 0) return 'start';
   return value[0] === reusesMark ? 'failed' : 'parts';
 }
 
-/** Whether all parts of the payload are stored. A part is pruned together with the run whose join received it. */
+/** Whether all parts of the payload are stored. A part is pruned together with the run that has stored it. */
 export function isWhole(reader: Reader, payload: Uint8Array): boolean {
   return runsNamedIn(payload).every(run => reader.peek('blocks', blockOf(run)) !== undefined);
 }
 
-/** The runs with joins that received parts of this payload. */
+/** The runs that have stored parts of this payload. */
 export function runsNamedIn(payload: Uint8Array): JobId[] {
   if (!isParted(payload)) return [];
   const runs = new Map<string, JobId>();
@@ -68,8 +68,8 @@ export function* takersOver(reader: Reader, first: JobId, end: JobId): Iterable<
 }
 
 /**
- * The reruns `from: failed` of the runs from `first` up to, not including, `end`, and the jobs whose payloads refer to parts that
- * joins of these runs received.
+ * The reruns `from: failed` of the runs from `first` up to, not including, `end`, and the reruns whose payloads refer to parts that these runs
+ * have stored.
  */
 export function* dependents(reader: Reader, first: JobId, end: JobId): Iterable<JobId> {
   for (const { key, value } of reader.scan('reruns', { from: first, to: end })) {

@@ -13,7 +13,7 @@ import { isOfPipeline } from './narrowed-ranges.ts';
 import type { HasAttempt } from './range-listing.ts';
 import { membersOf } from './tree-listing.ts';
 
-/** The number of jobs between two points at which the work can be interrupted. */
+/** The maximum number of jobs between two points at which the work can be interrupted. */
 const jobsPerStep = 64;
 
 /**

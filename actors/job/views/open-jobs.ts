@@ -12,7 +12,7 @@ export type OpenStatus = 'queued' | 'running';
 /** Jobs of one block. `indexes`: in ascending order. */
 export type JobsOfBlock = { readonly key: BlockKey; readonly indexes: readonly number[] };
 
-/** How many open records one scan reads. */
+/** The maximum number of open records that one scan reads. */
 const pageSize = 256;
 
 /**

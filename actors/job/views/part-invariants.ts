@@ -1,4 +1,5 @@
-// Invariants of arrivals (results that joins have received), and of the values in parts that refer to arrivals.
+// Invariants of the table `arrivals`, and of the values in parts that refer to its values. The table has results that have arrived at joins
+// or at the end of a run, and parts of other large values.
 import { blockOf, formatId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { isParted, partKeys } from '../../../runtime/parted.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
@@ -13,7 +14,7 @@ export function partInvariants(reader: Reader, blockIn: (value: Uint8Array) => B
     { name: 'values_have_their_parts', table: 'blocks', wrong: valuesHaveParts },
   ];
 
-  /** An arrival belongs to an open run, or to an ended one whose job is still stored. */
+  /** A value in `arrivals` must belong to an open run, or to an ended one whose job is still stored. */
   function arrivalHasRun(key: Uint8Array): string | null {
     const run = Buffer.from(key.subarray(0, jobIdBytes));
     if (reader.get('runs', run) || reader.get('blocks', blockOf(run))) return null;

@@ -57,9 +57,9 @@ export class PathReader {
   }
 
   /**
-   * The job whose end led to this job. It is the parent if the parent ended in the turn that created this job. Otherwise a join, or a fan-out
-   * that had waited for other jobs, created this job: then it is the descendant of the parent that had ended last by then, or the parent if
-   * the search finds none. Null: the start of the run led to this job.
+   * The job whose end led to this job. It is the parent if the parent ended in the turn that created this job. Otherwise a join, a fan-out or
+   * a parked token created this job later: then it is the descendant of the parent that had ended last by then, or the parent if the search
+   * finds none. Without a parent, all jobs of the run count as descendants. Null: the start of the run led to this job.
    */
   *before(job: PathJob): Sliced<PathJob | null> {
     const parentId = this.#parentOf(job.id);

@@ -1,4 +1,5 @@
-// Invariants of reruns: each rerun is listed with its original job, and the jobs that an open rerun may reuse are stored.
+// Invariants of reruns: each rerun is listed with its original job, and the jobs that an open rerun may reuse are stored. Also invariants of
+// lost jobs, dropped events and unused definitions.
 import { hexOf } from '../../../runtime/bytes.ts';
 import { blockOf, formatId, indexOf, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { unpack } from '../../../runtime/packing.ts';

@@ -58,7 +58,7 @@ export type SelfcheckOptions = {
 type Suspect = { readonly invariant: Invariant; readonly key: Uint8Array };
 
 const readableName = 'records_can_be_read';
-/** Tables whose records are only decoded, not compared. */
+/** Tables for which the walk checks that the values can be unpacked. */
 const packedTables = ['emissions', 'definitions', 'states', 'counters'] as const;
 const packedRecords: readonly Invariant[] = packedTables.map(table => ({ name: readableName, table, wrong: unpacks }));
 const runningName = 'running_jobs_have_workers';
@@ -102,7 +102,7 @@ function* walk(reader: Reader, invariants: readonly Invariant[], max: number, no
   return suspects;
 }
 
-/** The check of a record that is only decoded. Throws if its value cannot be decoded. */
+/** Throws if the value cannot be unpacked. */
 function unpacks(_: Uint8Array, value: Uint8Array): null {
   unpack(value);
   return null;

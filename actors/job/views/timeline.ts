@@ -167,7 +167,6 @@ export function keyOf({ pipeline, step, phase, plugin, command }: StepName): str
   return `${pipeline}\0${step}\0${phase}\0${plugin}\0${command}`;
 }
 
-/** The sums of one step. */
 class StepSums {
   readonly #name: StepName;
   readonly #time: DividedTime;
