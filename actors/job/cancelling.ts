@@ -37,7 +37,7 @@ const afterBlocks = Buffer.alloc(12, 0xff);
 const plainly = { detached: false, force: false };
 
 /**
- * A walk through the blocks of a tree, which ends the waiting jobs of cancelled runs over several turns. `from`, a key of the table
+ * A walk through the blocks of a tree, which ends the waiting jobs of cancelled runs. It may take several turns. `from`, a key of the table
  * `tree`, and `index`: the block and the job at which the walk continues. A walk begins at the block of a cancelled run, because the jobs
  * of the run are in later blocks.
  */

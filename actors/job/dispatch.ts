@@ -179,7 +179,7 @@ export class Dispatcher {
     if (ended > 0) this.keepHolds(turn);
   }
 
-  /** Stores the holds that have jobs now. */
+  /** Stores the holds that have jobs now, and removes the other stored holds. */
   keepHolds(turn: Turn): void {
     const held = heldOf(this.#state, this.queued());
     this.#state.holds.keep(turn, new Set(held.map(({ hold }) => hold)));

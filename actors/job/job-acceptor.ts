@@ -1,4 +1,5 @@
-// Accepts the new jobs of calls and runs. Jobs of one plugin and command that are created in the same turn share blocks.
+// Accepts new jobs: those of calls, deliveries, schedules and reruns, and those of steps. Jobs of one plugin and command that are created in
+// the same turn share blocks.
 import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import { type JobId, jobIdBytes, writeJobId } from '../../runtime/ids.ts';
 import { packedEmpty } from '../../runtime/packing.ts';

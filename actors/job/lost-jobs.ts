@@ -32,7 +32,10 @@ export class LostJobs {
     }
   }
 
-  /** Records that this run loses the job. The runs that contain this run, and its reruns that have reused jobs of this block, lose the job, too. */
+  /**
+   * Records that this run loses the job. The runs that contain this run lose the job, too, and so do its reruns whose trees have reused jobs of
+   * this block.
+   */
   #lose(run: JobId, key: BlockKey, job: JobId, seen: Set<string>): void {
     const name = keyText(run);
     if (seen.has(name)) return;

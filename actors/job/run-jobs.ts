@@ -125,7 +125,7 @@ export class RunJobs {
     this.#state.touch(open);
   }
 
-  /** The open record of the block with this key. Undefined: the block has no open run, or the record is unusable. */
+  /** The open record of the block with this key. Undefined: the block has no open run, or the record is unusable or not stored yet. */
   find(key: Uint8Array): OpenBlock | undefined {
     const known = this.#open.get(keyText(key));
     if (known || this.#closed.has(keyText(key))) return known;

@@ -7,7 +7,7 @@ export type AcceptedRange = { readonly fromUs: number; readonly toUs: number };
 
 const msMax = 2 ** 48 - 1;
 
-/** The range between two times. Null: no limit. Undefined if both are null. */
+/** The range between two times. A null time sets no limit. Undefined if both are null. */
 export function acceptedRange(fromUs: number | null, toUs: number | null): AcceptedRange | undefined {
   if (fromUs === null && toUs === null) return undefined;
   return { fromUs: fromUs ?? 0, toUs: toUs ?? Number.MAX_SAFE_INTEGER };

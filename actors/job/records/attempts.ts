@@ -1,4 +1,4 @@
-// The table of attempts. If neighbouring jobs of a block end in the same commit with their first attempt, these attempts can
+// The table of attempts. If neighbouring jobs of a block end with their first attempts in the same commit, these attempts can
 // share a value, called a page.
 //
 //   key: id of the first job (16) | attempt (2)      value: count (2) | where each record ends (4 each) | records

@@ -17,7 +17,7 @@ export type Hold = {
   detail: string;
   /** When the hold began to hold jobs, in µs; 0: it held no job at the last `keep` (holds.ts). For a pause: when the target was paused. */
   sinceUs: number;
-  /** When the hold ends; absent: unknown. */
+  /** When the hold ends, in µs; absent: unknown. */
   readonly untilUs?: number;
   /** Set if the hold is the pause of the whole service. */
   readonly isOfService?: boolean;

@@ -46,7 +46,7 @@ export type PhaseName = (typeof phaseNames)[number];
 /** The phase that a run is in. `status`: how the parts before this phase ended. */
 export type RunPhase = { readonly name: PhaseName; readonly status: TerminalStatus };
 
-/** The limits that a step sets for its jobs. They replace the plugin's limits. */
+/** The limits that a step sets for its jobs. Each of them replaces a limit of the plugin. */
 export type StepLimits = {
   readonly retry?: {
     readonly attemptsMax?: number;

@@ -1,5 +1,5 @@
-// Numbers that stand for names in the short entries of other tables: a number per pair of plugin and command, and a number per submitter.
-// A number is never reused.
+// Numbers that stand for names in other tables: a number per pair of plugin and command, and a number per submitter. A number is never
+// reused.
 
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import { countsKey } from './counts.ts';

@@ -117,7 +117,7 @@ function* walkTree(
 
 /** Greater than every block key. */
 const afterBlocks = Buffer.alloc(blockKeyBytes, 0xff);
-/** The number of entries of a tree that one scan reads. */
+/** The maximum number of entries of a tree that one scan reads. */
 const entriesAtOnce = 16;
 /** The maximum number of jobs whose attempts one scan reads. */
 const attemptsAtOnce = 256;

@@ -17,7 +17,7 @@ import { reuseInvariants } from './reuse-invariants.ts';
 
 /** If the table `runs` has more records than this, the counts of open runs are not checked. */
 const recordsMax = 4096;
-/** If a tree has more jobs than this, the count of its open runs and waiting events is not checked. */
+/** If a root has more descendants than this, the count of the open runs and waiting events of its tree is not checked. */
 const treeJobsMax = 1024;
 
 export function runInvariants(reader: Reader, blockIn: (value: Uint8Array) => Block): readonly Invariant[] {

@@ -108,7 +108,10 @@ function unpacks(_: Uint8Array, value: Uint8Array): null {
   return null;
 }
 
-/** The records of a table with keys below `before`, in descending order of their keys. No scan stays open while the caller pauses. */
+/**
+ * The records of a table with keys below `before` (absent: all records), in descending order of their keys. No scan stays open while the
+ * caller pauses.
+ */
 function* recordsOf(reader: Reader, table: Table, before?: Uint8Array): Iterable<{ key: Buffer; value: Buffer }> {
   for (let to = before; ; ) {
     const range = { reverse: true, limit: pageSize, ...(to && { to }) };

@@ -26,7 +26,7 @@ import { membersOf } from './tree-listing.ts';
 
 /** Greater than every block key. */
 const afterBlocks = Buffer.alloc(blockKeyBytes, 0xff);
-/** The number of entries of a tree that one scan reads. */
+/** The maximum number of entries of a tree that one scan reads. */
 const entriesAtOnce = 16;
 /** The maximum number of jobs whose attempts are read between two interruptions. */
 const jobsPerStep = 256;

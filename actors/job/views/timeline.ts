@@ -217,7 +217,7 @@ class StepSums {
       insert(this.#slowest, { id: jobId(key, index), status, startedUs, ranUs }, (a, b) => b.ranUs - a.ranUs);
   }
 
-  /** Where, in `#buckets`, the counts of this time's bucket begin. Times before the first bucket, or after the last, count in that bucket. */
+  /** Where, in `#buckets`, the counts of this time's bucket begin. A time outside of all buckets counts in the nearest one. */
   #bucketOf(us: number): number {
     const { fromUs, bucketUs, buckets, partUs = fromUs } = this.#time;
     return Math.max(0, Math.min(buckets - 1, Math.floor((us - partUs) / bucketUs))) * width;

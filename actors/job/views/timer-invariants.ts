@@ -23,7 +23,7 @@ export function timerInvariants(reader: Reader): readonly Invariant[] {
     { name: 'delayed_jobs_are_counted', table: 'counters', wrong: delayedAreCounted },
   ];
 
-  /** A delayed job must have a timer for each of its times, because the ledger has handled none of them yet. */
+  /** A delayed job must have all its timers (`timersOf`), because the ledger has handled none of them yet. */
   function delayedHaveTimers(key: Uint8Array, value: Uint8Array): string | null {
     const open = OpenBlock.decode(keyText(key), value);
     if (!open.isTimed) return null;

@@ -13,7 +13,7 @@ import { narrowed } from './narrowed-ranges.ts';
 import { type HasAttempt, type JobRange, listRanges } from './range-listing.ts';
 import { Successors } from './reused-jobs.ts';
 
-/** The number of entries of a tree that one scan reads. */
+/** The maximum number of entries of a tree that one scan reads. */
 const entriesPerStep = 16;
 
 /**
