@@ -2,7 +2,7 @@
 // (pausing.ts).
 //
 //   closed      the breaker counts attempts; too many failures open the breaker
-//   open        a pause by `breaker` holds the plugin's jobs until the pause expires
+//   open        a pause by `breaker` holds the plugin's jobs; when it expires, the breaker becomes half open
 //   half open   one job at a time runs: if it succeeds, the breaker closes; if it fails, the breaker opens again
 import type { PluginInstance } from '../../config/config.ts';
 

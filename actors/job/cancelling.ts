@@ -31,8 +31,8 @@ const blocksPerScan = 16;
 const afterBlocks = Buffer.alloc(12, 0xff);
 
 /**
- * The default options of `cancelRun`. `detached`: also cancel the runs that events of the run's jobs have started. `force`: stop the
- * run even in its phase `finally`.
+ * The default options of `cancelRun`. `detached`: whether the cancel is detached (detached-cancels.ts). `force`: whether the run is stopped even
+ * in its phase `finally`.
  */
 const plainly = { detached: false, force: false };
 

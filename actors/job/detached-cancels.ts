@@ -20,7 +20,7 @@ import { keyText } from './records/open.ts';
 /** The maximum number of detached cancels that one turn checks for completion. */
 const examinedPerTurnMax = 64;
 
-/** The origin of an open run: `parent` is the job that caused it, `run` the run that called it. */
+/** The origin of an open run: `parent` is the job that caused it, `run` the run that called it, and `phase` the phase of that run. */
 export type BegunRun = Pick<JobGroup, 'root' | 'parent' | 'hooked' | 'phase'> & {
   readonly run: { readonly run: JobId } | null;
 };

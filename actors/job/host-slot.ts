@@ -81,7 +81,7 @@ export function programSlots(places: number): readonly HostSlot[] {
 }
 
 /**
- * The slots for suspects: as many as there are places, but at most `quarantineHostsMax`. With several slots, a suspect seldom waits for
+ * The slots of the quarantine: as many as there are places, but at most `quarantineHostsMax`. With several slots, a suspect seldom waits for
  * another one to end.
  */
 export function quarantineSlots(places: number): readonly HostSlot[] {

@@ -216,7 +216,7 @@ export interface JobCalls {
 export interface PipelineCalls {
   /** Advances the runs of these jobs, and handles the jobs' events and hooks. Must be called in the turn in which the jobs settle. */
   jobsSettled(settled: readonly JobsSettled[], turn: Turn): void;
-  /** Called when a pause was ended or has expired: the runs that it held can continue from this turn on, unless another pause holds them. */
+  /** Called when a pause has expired or was ended by a caller: runs that it held can continue from now on, unless another pause holds them. */
   resumed(): void;
   /** Starts a run, as a call does. */
   startRun(run: NewRun, turn: Turn): SubmitReply;

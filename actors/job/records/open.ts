@@ -36,7 +36,7 @@ type StoredOpenRecord = [
   /** Absent unless the jobs have times. */
   timed?: StoredTimed,
 ];
-/** `delayed`: one bit per job, set if its time to run has not come; null: no job is delayed. `rescheduled`: how many were rescheduled. */
+/** `delayed`: one bit per job, set if the job is delayed; null: no job is delayed. `rescheduled`: how many jobs were rescheduled. */
 type StoredTimed = [delayed: Uint8Array | null, rescheduled: number];
 
 /** Whether `next` is 0, which means that no job of the block was ever dispatched. No other field is decoded. */
@@ -57,7 +57,7 @@ export class OpenBlock {
   unsettled: number;
   /** Whether any job of the block has times (records/options.ts). */
   isTimed = false;
-  /** How many jobs of the block are delayed: their time to run has not come. */
+  /** How many jobs of the block are delayed. */
   delayed = 0;
   /** How many jobs of the block were rescheduled. */
   rescheduled = 0;

@@ -52,11 +52,11 @@ export type JobPage = {
   readonly total: number;
   readonly more: boolean;
   readonly atLeast: boolean;
-  /** Only for a search by error or fingerprint: all attempts that ended up to this time were searched. Null: the journal is empty. */
+  /** Only for a search by error or fingerprint: attempts that ended at this time or earlier were searched. Null: the journal is empty. */
   readonly searchedUs?: number | null;
   /**
-   * Only for a filter by tags: the number of tagged jobs that are not in the index yet and were not examined. The page may lack some
-   * of these jobs.
+   * Only for a filter by tags: the number of tagged jobs that are not in the index yet and were not examined, counted up to a limit. The page
+   * may lack some of these jobs.
    */
   readonly unindexed?: number;
 };

@@ -148,8 +148,8 @@ export class BlockJobs {
   }
 
   /**
-   * When a host got the job, in µs; for a first attempt, when jobs of its block were last sent to hosts. For a run: when it was accepted or, if
-   * it was delayed, when its time came. Null: the job is not running, or its record is unusable.
+   * When a host got the job, in µs; for a first attempt, when jobs of its block were last sent to hosts. For a run or an action: when it was
+   * accepted or, if it was delayed, when its time came. Null: the job is not running, or its record is unusable.
    */
   runningSince(index: number): number | null {
     if (this.#open === null) this.#open = readable(() => openOf(this.reader, this.#key));

@@ -42,7 +42,7 @@ export type Timeline = {
   readonly isOver: boolean;
   /** The range from the acceptance of the job (if it was delayed: from its time to run) to its end, or until now. */
   readonly time: DividedTime;
-  /** The number of jobs whose results the run reuses from an earlier run. The steps do not contain these jobs. */
+  /** The number of jobs whose results the run reuses from earlier runs. The steps do not contain these jobs. */
   readonly reused: number;
   readonly steps: readonly StepWithErrors[];
   readonly path: CriticalPath;

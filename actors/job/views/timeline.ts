@@ -55,7 +55,7 @@ export type TimedJob = {
   readonly endedUs: number | null;
 };
 
-/** Percentiles of times, in µs, approximated by a histogram; the maximum is exact. All are 0 if there are no times. */
+/** Percentiles of times, in µs, approximated by a histogram. `max` is exact to 1 µs, up to 12.7 days. All are 0 if there are no times. */
 export type TimePercentiles = {
   readonly p50: number;
   readonly p95: number;

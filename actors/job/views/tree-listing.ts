@@ -17,7 +17,7 @@ import { Successors } from './reused-jobs.ts';
 const entriesPerStep = 16;
 
 /**
- * One page of the jobs that match, and the total. `before`: the last job of the previous page. `has`: a test that the latest attempt of a
+ * One page of the jobs that match, and the total. `before`: only jobs with smaller ids become rows. `has`: a test that the latest attempt of a
  * job must pass; absent: attempts are not tested.
  */
 export function listWithin(
