@@ -148,7 +148,7 @@ export class CompletionWriter {
     return this.#page.length > 0 ? this.journalUs : Math.max(nowUs, this.journalUs + 1, this.#givenUs + 1);
   }
 
-  /** The time of this commit, for a moment (records/action.ts). Later commits get later times, even if this commit adds nothing to the journal. */
+  /** The time of this commit, for a moment (records/action.ts). Later turns get later times, even if this turn adds nothing to the journal. */
   momentUs(nowUs: number): number {
     this.#momentUs = this.commitUs(nowUs);
     return this.#momentUs;

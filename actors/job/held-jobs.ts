@@ -1,5 +1,5 @@
 // Handles held jobs, some per turn: moves them out of the way of other commands, moves them back into their lane when their hold ends,
-// charges `lost` attempts whose commands are available again, and ends jobs that were held for too long.
+// charges `lost` attempts whose commands are available again, and ends the jobs of holds that have lasted too long.
 import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { Backlog } from './backlog.ts';
@@ -36,9 +36,9 @@ function takeBack(lane: Lane, movesMax: number): number {
 }
 
 /**
- * Charges `lost` attempts whose commands are available again, moves jobs back into their lane if their command can run again, and ends
- * jobs that were held for too long. `max`: the maximum number of jobs that are charged, moved or ended. Moving a whole block counts as
- * one.
+ * Charges `lost` attempts whose commands are available again, moves jobs back into their lane if their command can run again, and ends the
+ * jobs of holds that have lasted too long. `max`: the maximum number of jobs that are charged, moved or ended. Moving a whole block counts
+ * as one.
  */
 export function advanceHolds(
   state: JobState,
