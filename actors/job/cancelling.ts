@@ -166,8 +166,8 @@ export class Cancelling {
   }
 
   /**
-   * Tells hosts to stop the job that the caller has cancelled or, if the caller has cancelled a run, the jobs inside it. The caller is
-   * answered when no code of these jobs can start any more.
+   * Tells hosts to stop the job that the caller has cancelled or, if the caller has cancelled a run, the jobs to which this cancel applies. The
+   * caller is answered when no code of these jobs can start any more.
    */
   #await(turn: Turn, caller: WaitingCancel, reason: string): void {
     const { id } = caller;

@@ -122,7 +122,7 @@ export class CompletionWriter {
     batch.put('by_command', byCommandKey(number, key), nothing);
   }
 
-  /** Changes the number of running jobs: `jobs` jobs were sent to a host or, if negative, have ended or were returned. */
+  /** Changes the number of running jobs by `jobs`. Negative: so many jobs no longer run. */
   running(plugin: string, command: string, jobs: number): void {
     this.#change(plugin, command).counts.running += jobs;
   }

@@ -46,7 +46,7 @@ export class JobAcceptor {
    * blocks of their own.
    */
   readonly #builders = new Map<string, FillingBlock>();
-  /** Why no new work is accepted at the moment; null: new work is accepted. */
+  /** Why no new work at all is accepted at the moment. Null: there is no such reason. */
   closed: 'stopping' | 'disk_full' | null = null;
 
   constructor(state: JobState, idempotency: IdempotencyStore) {

@@ -291,15 +291,15 @@ export class JobState {
     return run && this.cancels.around(run);
   }
 
-  /** Whether the job, or a run that contains it, was cancelled: then the job is neither started nor retried. */
+  /** Whether a cancel of the job itself, or around it, applies to the job: then the job is neither started nor retried. */
   isCancelled({ open, index }: Pick<OpenAttempt, 'open' | 'index'>): boolean {
     if (this.cancels.isEmpty) return false;
     return this.cancels.of(jobId(open.keyBytes, index)) !== undefined || this.cancelledRun(open, index) !== null;
   }
 
   /**
-   * Why the job is neither started nor retried: the job, or a run that contains it, was cancelled, or the deadline of the job has passed.
-   * Null: there is no such reason.
+   * Why the job is neither started nor retried: a cancel applies to it (`isCancelled`), or its deadline has passed. Null: there is no such
+   * reason.
    */
   stopOf(job: Pick<OpenAttempt, 'open' | 'index'>, nowUs: number): 'cancelled' | 'timed_out' | null {
     if (this.isCancelled(job)) return 'cancelled';

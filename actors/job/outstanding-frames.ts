@@ -16,7 +16,7 @@ export type WaitingCancel = { readonly replyTo: ReplyTo; readonly id: JobId };
  */
 export class OutstandingFrames {
   readonly #slots = new Map<HostSlotName, HostFrames>();
-  /** Callers that have cancelled a job or a run. Each is answered when no code of the job, or of the run's jobs, can start any more. */
+  /** Callers that have cancelled a job or a run. Each is answered when no code of the cancelled jobs can start any more. */
   readonly cancels = new Set<WaitingCancel>();
   #ids = 0;
 

@@ -246,8 +246,8 @@ export interface PipelineCalls {
   /** Whether events or hooks in the tree with this root wait to start runs. */
   haveWaitingEvents(root: JobId): boolean;
   /**
-   * Called when the run, or a run that contains it, was cancelled. Fails the current part of the run, which then starts no more jobs; a
-   * phase may follow. False: the run is not open, or the part has failed already.
+   * Called when a cancel applies to the run. Fails the current part of the run, which then starts no more jobs; a phase may follow. False: the
+   * run is not open, or the part has failed already.
    */
   cancelRun(run: JobId): boolean;
 }

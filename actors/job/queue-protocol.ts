@@ -42,7 +42,7 @@ export type LaneState = {
   readonly queued: number;
   /** The number of jobs that are held, by a pause or for another reason. */
   readonly held: number;
-  /** The plugin's `parallelism`. Null: it sets none, or the plugin is not configured. */
+  /** The plugin's `parallelism`. Null: it sets none, or the plugin is disabled or not configured. */
   readonly limit: number | null;
   /**
    * The earliest time, in µs, since which a job at the head of one of the lane's queues has been ready to run, held or not. Null: no job

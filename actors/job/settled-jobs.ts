@@ -20,7 +20,7 @@ export class SettledJobs {
     else this.#settled.push({ plugin, command, group, jobs: [job] });
   }
 
-  /** The jobs that have settled since the last call. */
+  /** Returns the jobs that were added since the last call and concern the pipeline actor. */
   take(): readonly JobsSettled[] {
     const settled = this.#settled;
     if (settled.length > 0) this.#settled = [];

@@ -70,7 +70,7 @@ export type Selection = {
   readonly withoutPhases?: true;
 };
 
-/** The selection without conditions. The plan of a backfill has it as a placeholder. */
+/** The selection whose only condition is that jobs inside runs do not match. The plan of a backfill has it as a placeholder. */
 export const noSelection: Selection = {
   plugin: null,
   command: null,

@@ -45,7 +45,7 @@ export type JobView = {
   readonly createdUs: number;
   readonly startedUs: number | null;
   readonly completedUs: number | null;
-  /** Whether the job still runs although it, or a run that contains it, was cancelled. */
+  /** Whether the job still runs although a cancel applies to it (`openCancel`). */
   readonly cancelling: boolean;
   /** The cancel of the job, or of a run with which the job was cancelled. Null: no such cancel. Read on demand. */
   readonly cancel: Cancel | null;

@@ -43,7 +43,8 @@ export function* listRanges(
   reader: Reader,
   { filter: { plugin, command, status }, ranges, limit, before, has, countMax }: RangeListing,
 ): Sliced<JobPage> {
-  // Whether each job must be read to see whether it matches. Otherwise all jobs of a range match, and only those on the page are read.
+  // Whether each job must be read to see whether it matches. Otherwise a range matches as a whole or not at all, and jobs are read only until
+  // the page is full.
   const isSifted = status !== null || has !== undefined;
   const rows: JobRow[] = [];
   let total = 0;
