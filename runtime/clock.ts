@@ -43,8 +43,9 @@ const driftUsMax = 5_000;
 
 /**
  * A wall clock with the resolution of the steady clock. If it is behind the system's wall clock by more than `driftUsMax`, it
- * jumps forward. If it is ahead by more than `driftUsMax`, because the system's clock was set back, it runs at half speed until
- * it is ahead by no more than that. A clock that stood still instead would prolong a timed wait by the whole difference.
+ * jumps forward. If it is ahead by more than `driftUsMax`, for example because the system's clock was set back, it runs slower, but at
+ * least at half speed, until it is ahead by no more than that. A clock that stood still instead would prolong a timed wait by the whole
+ * difference.
  */
 export function systemClock(): SystemClock {
   let last = 0;

@@ -1,5 +1,5 @@
-// Writes small files atomically: each is written under another name, flushed, and renamed or linked. A crash leaves either the old or the
-// new file intact. Also creates directories that survive a crash.
+// Writes small files atomically: each is written under another name, flushed, and renamed or linked. A crash leaves either the new file, or
+// what was there before. Also creates directories that survive a crash.
 import { randomBytes } from 'node:crypto';
 import {
   closeSync,

@@ -1,4 +1,4 @@
-// Parses JSON without rounding integers: those beyond ±(2^53 − 1) become text.
+// Parses JSON. A number that is written as an integer beyond ±(2^53 − 1) becomes text, so that it is not rounded.
 
 /** A double can hold every integer with fewer digits than this without loss. */
 export const bigIntegerDigitsMin = 16;

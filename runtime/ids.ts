@@ -2,7 +2,7 @@
 //
 //   48 bits milliseconds | version | 12 bits counter | variant | 30 bits random | 32 bits index in the block
 //
-// A block has the jobs of one plugin and command that were accepted in one commit. A later block has a larger key.
+// All jobs of a block have the same plugin and command, and were accepted in one commit. A later block has a larger key.
 import { copyBytes } from './bytes.ts';
 
 /** The first 12 bytes of the ids of all jobs in a block. */
@@ -15,7 +15,7 @@ export const jobIdBytes = 16;
 /** Creates block keys in ascending order, even if the clock goes back. */
 export type BlockKeys = { next(nowMs: number): BlockKey };
 
-/** `newest`: the largest key that an earlier process created. The new keys are larger. */
+/** `newest`: the largest key of a stored block, if there is one. The new keys are larger. */
 export function makeBlockKeys(random32: () => number, newest?: BlockKey): BlockKeys {
   let lastMs = newest ? blockKeyMs(newest) + 1 : 0;
   let counter = 0;

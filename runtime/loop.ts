@@ -27,13 +27,13 @@ export type LoopOptions = {
   /** Sends the answer to an ask. */
   readonly reply: (to: ReplyTo, value: unknown) => void;
   /**
-   * Called when a turn has failed: a handler threw, or the store could not commit. None of the turn's effects has run. `delivered`: the
-   * messages that the turn had taken from the queue, in order.
+   * Called when a turn has failed before its effects: a handler threw, or the store could not commit. `delivered`: the messages that the
+   * turn had taken from the queue, in order.
    */
   readonly onFailure: (error: unknown, delivered: readonly QueuedMessage[]) => void;
   /**
-   * Called with the first error if effects threw after the commit. All other effects have run. By default, `onFailure` is called without
-   * messages.
+   * Called with the first error if effects threw after the commit. All other effects have run. By default, `onFailure` is called instead,
+   * without messages.
    */
   readonly onEffectFailure?: (error: unknown) => void;
 };

@@ -1,4 +1,5 @@
-// Reads large packed values (MessagePack) in steps of about `stepBytes` each: finds values in them, and converts them to JSON text.
+// Reads large packed values (MessagePack) in steps of about `stepBytes` each: finds values in them, and converts them to JSON text. Also makes
+// functions that compare packed values with given values.
 import { unpack } from './packing.ts';
 import type { Sliced } from './slices.ts';
 import {
@@ -94,7 +95,10 @@ export function* someElement(bytes: Uint8Array, test: (at: number) => boolean, s
   return false;
 }
 
-/** Converts a packed value to JSON text, in UTF-8, in several pieces. Neighbouring small elements or entries are decoded together. */
+/**
+ * Converts a packed value to JSON text, in UTF-8, in several pieces. Neighbouring small elements or entries are decoded together. A long text
+ * is decoded in one step.
+ */
 export function* jsonInSteps(bytes: Uint8Array, stepBytes: number): Sliced<readonly Uint8Array[]> {
   const pieces: Uint8Array[] = [];
   yield* addJson(pieces, bytes, 0, stepBytes);

@@ -6,7 +6,7 @@ export type { Json, JsonObject } from './json-value.ts';
 
 // Writes only plain MessagePack, without msgpackr's extension for records: packed parts can then be joined without decoding them.
 const plain = new Packr({ useRecords: false, mapsAsObjects: true, variableMapSize: true, encodeUndefinedAsNil: true });
-// Uses msgpackr's extension for records: a packet describes the shape of an object only if no earlier packet of the same packer did.
+// Uses msgpackr's extension for records: the keys of an object are usually left out if the packer has packed an object with the same keys before.
 const inSequence = (): Packr => new Packr({ useRecords: true, sequential: true, encodeUndefinedAsNil: false });
 
 /** Packs a value. The result may be a view of a larger buffer, but its bytes are never overwritten. */
@@ -34,7 +34,7 @@ export class PacketPacker {
   }
 }
 
-/** Unpacks all packets of one packer, in their order. */
+/** Must unpack all packets of one packer, in their order. */
 export class PacketUnpacker {
   readonly #packr = inSequence();
 

@@ -1,5 +1,4 @@
-// A value in parts represents packed bytes, most of which are already in the store. It consists of references to stored bytes, and of
-// literal bytes.
+// A value in parts represents a large packed value. It consists of references to bytes that are already in the store, and of literal bytes.
 //
 //   0xc1 (no packed value begins with it) | length of the represented bytes (4) | packed list of sections
 import { bufferOf } from './bytes.ts';
@@ -22,7 +21,7 @@ export type PartReader = {
 
 export const partedMark = 0xc1;
 const headBytes = 5;
-/** The length of the pieces that `chunksOf` yields. */
+/** The length of the pieces that `chunksOf` yields; the last piece may be shorter. */
 const chunkBytes = 256 * 2 ** 10;
 
 /** Thrown if a stored value to which a value in parts refers no longer exists. */
@@ -147,7 +146,7 @@ function partKey(base: Uint8Array, number: number): Uint8Array {
   return key;
 }
 
-/** The bytes that a value in parts represents, span by span. Throws PartGone. */
+/** The bytes that a value in parts represents: one piece for each span and each literal section. Throws PartGone. */
 export function* partsOf(parts: PartReader, parted: Uint8Array): Iterable<Uint8Array> {
   for (const section of sectionsOf(parted)) {
     if (section instanceof Uint8Array) {
@@ -164,7 +163,7 @@ export function* partsOf(parts: PartReader, parted: Uint8Array): Iterable<Uint8A
   }
 }
 
-/** The bytes that a value in parts represents, in pieces of `chunkBytes`; the last piece may be shorter. Throws PartGone. */
+/** The bytes that a value in parts represents, in pieces of `chunkBytes`. Throws PartGone. */
 export function* chunksOf(parts: PartReader, parted: Uint8Array): Iterable<Uint8Array> {
   let left = lengthOf(parted);
   let chunk = Buffer.allocUnsafeSlow(Math.min(chunkBytes, left));
@@ -193,7 +192,7 @@ export function wholeOf(parts: PartReader, value: Uint8Array): Uint8Array {
   }
 }
 
-/** Like `wholeOf`, but in steps that read one span each. */
+/** Like `wholeOf`, but in steps: each copies one piece of `partsOf`. */
 export function* wholeInSteps(parts: PartReader, value: Uint8Array): Sliced<Uint8Array> {
   if (!isParted(value)) return value;
   const whole = Buffer.allocUnsafeSlow(lengthOf(value));
@@ -206,7 +205,7 @@ export function* wholeInSteps(parts: PartReader, value: Uint8Array): Sliced<Uint
   return whole;
 }
 
-/** The whole of a packed value for display; packed null if a stored value to which it refers was removed. */
+/** The whole of a packed value, for display. Packed null: the value refers to a stored value that no longer exists. */
 export function shownOf(reader: Reader, value: Uint8Array): Uint8Array {
   try {
     return wholeOf(partsIn(reader), value);

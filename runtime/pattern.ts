@@ -1,4 +1,4 @@
-// Regular expressions that match in linear time (RE2 syntax), for text that comes from outside. The only file that imports re2js.
+// Regular expressions that match in linear time, for text that comes from outside. The only file that imports re2js.
 import { RE2JS } from 're2js';
 
 export const patternCharsMax = 1000;
@@ -19,7 +19,7 @@ export type Pattern = {
   test(text: string): boolean;
 };
 
-/** Throws an Error with the reason if the pattern is invalid or too large. */
+/** Compiles a pattern in RE2 syntax. Throws an Error with the reason if the pattern is invalid or too large. */
 export function compilePattern(source: string): Pattern {
   if (source.length > patternCharsMax) throw new Error(`longer than ${patternCharsMax} characters`);
   const compiled = RE2JS.compile(source);
@@ -38,7 +38,7 @@ export function patternProblem(source: string): string | undefined {
   }
 }
 
-/** Thrown if checking one value against the patterns of a schema would take more than `checkStepsMax` steps. */
+/** Thrown if checking one value against the patterns of a schema could take more than `checkStepsMax` steps. */
 export class TooManySteps extends Error {}
 
 let stepsLeft = 0;
@@ -48,7 +48,10 @@ export function allowSteps(): void {
   stepsLeft = checkStepsMax;
 }
 
-/** The engine for `pattern` in JSON Schemas: JavaScript's syntax, as far as it can be matched in linear time. Throws TooManySteps. */
+/**
+ * The engine for `pattern` in JSON Schemas: JavaScript's syntax, as far as it can be matched in linear time. Throws an Error if a pattern
+ * cannot be compiled; `test` throws TooManySteps.
+ */
 export const schemaPatterns = Object.assign(
   (source: string, flags: string) => {
     const compiled = RE2JS.compile(RE2JS.translateRegExp(source));

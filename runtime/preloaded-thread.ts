@@ -59,7 +59,7 @@ export function givenData<T>(): Promise<T> {
   return new Promise(resolve => parentPort!.once('message', data => (data === null ? process.exit() : resolve(data))));
 }
 
-/** Lowers the priority of the calling thread. On Linux only, because elsewhere the whole process has one priority. */
+/** Lowers the priority of the calling thread, if the system allows it. On Linux only: elsewhere the call would affect the whole process. */
 export function yieldToOthers(niceness: number): void {
   try {
     if (process.platform === 'linux') setPriority(niceness);
@@ -67,8 +67,8 @@ export function yieldToOthers(niceness: number): void {
 }
 
 /**
- * Prints Node's warnings through `process.stderr`, so that the main thread turns them into log lines. Node itself would write them
- * directly to the descriptor, between the lines of the log.
+ * Prints Node's warnings through `process.stderr`, and so through the main thread, which makes log lines of them if the log is JSON. Node
+ * itself would write them directly to the descriptor, between the lines of the log.
  */
 function printWarnings(): void {
   process.removeAllListeners('warning');

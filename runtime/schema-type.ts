@@ -11,7 +11,7 @@ function kind(type: string): (options?: Schema) => Schema {
   return (options = {}) => ({ ...options, type });
 }
 
-/** The argument `options` of these functions has further keywords, such as `description` or `minimum`. */
+/** The argument `options` has further keywords, such as `description` or `minimum`. */
 export const Type = {
   String: kind('string'),
   Integer: kind('integer'),

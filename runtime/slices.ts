@@ -1,6 +1,6 @@
 // Divides long work into short slices, so that the event loop runs every few milliseconds. No scan stays open between two slices.
 
-/** Work that yields wherever it can be interrupted, and then has no scan open. The yielded values are ignored. */
+/** Work that yields wherever it can be interrupted. When it yields, it has no scan open. The yielded values are ignored. */
 export type Sliced<T> = Generator<unknown, T, void>;
 
 /** By default, no further slice begins when the slices of one iteration of the event loop have taken this long together. */
@@ -13,14 +13,17 @@ export class Dropped extends Error {}
 
 type Waiting = {
   readonly used: Used;
-  /** Continues the work for `quantumMsMax`. Returns whether the work has ended, with or without success. */
+  /** Continues the work for about `quantumMsMax`. Returns whether the work has ended, with or without success. */
   readonly advance: () => boolean;
   readonly drop: () => void;
 };
 
 /** A share of the thread's time. Several pieces of work may use it together: the times that they take are added up. */
 export type Share = {
-  /** Runs the work in slices. Rejects with `Dropped` if the share is closed before the work has ended. */
+  /**
+   * Runs the work in slices, and resolves with its result. Rejects with the error of the work, or with `Dropped` if the share is closed
+   * before the work has ended.
+   */
   run<T>(work: Sliced<T>): Promise<T>;
   /** Stops the share's unfinished work, which is rejected with `Dropped`. */
   close(): void;

@@ -17,7 +17,7 @@ const sizes: readonly number[] = [
   1, 0, 1, 1, 0, 0, 0, 0, 0, 0, 5, 9, 2, 3, 5, 9, 2, 3, 5, 9, 3, 4, 6, 10, 18, 0, 0, 0, 0, 0, 0, 0,
 ];
 
-/** The end of the value that begins at `at`. Throws a RangeError if the bytes end before the value does. */
+/** The end of the value that begins at `at`. Throws a RangeError if the value is malformed, or if the bytes end before it does. */
 export function skipValue(bytes: Uint8Array, at: number): number {
   return skip(bytes, at, bytes.length);
 }
@@ -148,7 +148,7 @@ export function isText(bytes: Uint8Array, at: number, wanted: Uint8Array): boole
   return true;
 }
 
-/** The span of the value under a key (in UTF-8) of the map at `at`; null if the map does not have the key. */
+/** The span of the value under a key (in UTF-8) of the map at `at`; null if there is no map at `at`, or if it lacks the key. */
 export function entryAt(bytes: Uint8Array, at: number, key: Uint8Array): Span | null {
   let here = contentsOf(bytes, at);
   for (let left = mapCount(bytes, at); left > 0; left--) {

@@ -15,7 +15,7 @@ export type Child = {
   start(): Promise<Running>;
   /** True: only this part is restarted, however often it dies; the other parts can work without it. False: its death ends the service. */
   readonly restarts: boolean;
-  /** A part that has not stopped within this time is abandoned. */
+  /** When the service stops, it waits at most this long for the part to finish its start, and at most this long for it to stop. */
   readonly stopMsMax: number;
 };
 
@@ -87,7 +87,7 @@ export function supervise({ tree, onDeath, onGiveUp }: SupervisorOptions): Super
           await stop();
           throw error;
         }
-        // A part that was already up has died, or `stop` was called.
+        // A part that is not restarted has died, or `stop` was called.
         if (stopping !== null) return stopping;
       }
     },

@@ -8,7 +8,7 @@ export type ReplyTo = { readonly ask: number };
 export interface Turn {
   /** The time of this turn, in µs since the epoch; it never goes back. */
   readonly nowUs: number;
-  /** Whether the turn has used up its time. Work that can wait must then be left to the next turn. */
+  /** Whether the turn has used up its time. Work that can wait must then be left to a later turn. */
   readonly isSpent: boolean;
   /** The writes of this turn; they commit as one. */
   readonly batch: Batch;

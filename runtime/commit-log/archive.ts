@@ -1,5 +1,4 @@
-// Copies of the segments of a commit log (`backups.log`), from which a state can be restored as it was at a given time. The copies are made on
-// other threads.
+// Copies of the segments of a commit log (`backups.log`). From a backup and these copies, a state can be restored as it was at a given time.
 import { existsSync } from 'node:fs';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';

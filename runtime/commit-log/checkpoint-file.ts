@@ -1,4 +1,4 @@
-// The file of the checkpoint: the root pages of the ledger at a turn whose pages are all on disk, and the place of this turn in the log.
+// The file of the checkpoint: the root pages of the ledger at a turn whose pages are all on disk, and the place of the next turn in the log.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { StoreFault } from '../store/store.ts';
@@ -30,7 +30,7 @@ export function encodeCheckpoint({ roots, ...fields }: Checkpoint): Buffer {
   return Buffer.concat([Buffer.from(`${title}${checksum}\n`), body]);
 }
 
-/** The newest checkpoint; null if there has never been one. Throws StoreFault if its file is damaged. */
+/** The newest checkpoint; null if there is none. Throws StoreFault if its file is damaged. */
 export function readCheckpoint(logDirectory: string): Checkpoint | null {
   const path = checkpointPath(logDirectory);
   let bytes: Buffer;

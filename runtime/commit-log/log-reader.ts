@@ -1,7 +1,7 @@
-// Reads the commit log from a position on, and distinguishes its end from damage.
+// Reads the commit log from a position on, and distinguishes its end from damage. Also reads archived segments.
 //
 // The last turn may be torn: a crash interrupted its append, so none of its replies was sent. A broken turn that a later turn follows is
-// damage, because the broken turn was durable once. The reader then skips nothing and throws.
+// damage, because the broken turn was durable once. `readLog` then skips nothing and throws.
 import { closeSync, openSync, readSync } from 'node:fs';
 import { basename } from 'node:path';
 import { StoreFault } from '../store/store.ts';
@@ -79,7 +79,7 @@ export function* readArchive(segments: readonly Segment[], after: Lsn): Generato
     let last = after;
     for (let at: Place = { file: 0, offset: 0 }; at.file < files.count; ) {
       const header = files.header(at);
-      // The segment begins with the rest of a turn that began in an earlier segment.
+      // This part belongs to a turn that began in an earlier segment.
       if (header !== null && header.part > 0) {
         at = files.withRoom({ file: at.file, offset: at.offset + roomOf(header.bytes) });
         continue;
@@ -202,7 +202,7 @@ function isPartOf(first: PartHeader, header: PartHeader, part: number): boolean 
   );
 }
 
-/** The number of a later turn that has a part after this place; null if there is none. */
+/** The number of a later turn that has a part at or after this place; null if there is none. */
 function laterTurn(files: SegmentWindows, from: Place, lsn: Lsn, epoch: number): Lsn | null {
   for (let at = files.withRoom(from); at.file < files.count; ) {
     const header = files.header(at);

@@ -1,5 +1,6 @@
-// The files of the commit log. Each is a segment of a fixed size: it is written with zeros and synced before it is used, so that an append
-// overwrites blocks that the file system has already allocated. Segments that no checkpoint needs are used again under a new number.
+// The files of the commit log. Each is a segment of a fixed size. A new file is written with zeros and synced before it is used, so that an
+// append overwrites blocks that the file system has already allocated. A file that nothing needs any more may become a segment with a new
+// number.
 import {
   closeSync,
   constants,
@@ -18,7 +19,7 @@ import { syncDirectory } from '../durable-file.ts';
 
 export const firstSegmentBytes = 2 ** 20;
 const chunkBytes = 2 ** 20;
-/** The maximum number of unused segments that are kept besides the next one. */
+/** The maximum number of unused segments that `recycle` keeps. */
 const sparesMax = 1;
 const mode = 0o600;
 const nameDigits = 12;
@@ -53,7 +54,7 @@ export class Segments {
   #spares: Segment[] = [];
   #next: OpenSegment | null = null;
   #isPreparing = false;
-  /** The number that the segment in preparation will have. Null: `take` was called meanwhile, so this segment becomes a spare. */
+  /** The number that the segment in preparation will have. Null: there is none, or `take` was called meanwhile and it becomes a spare. */
   #wanted: number | null = null;
   #isClosed = false;
 

@@ -21,8 +21,8 @@ export function isHere({ bootId: boot, namespace }: ProcessIdentity): boolean {
 }
 
 /**
- * Whether exactly this process still runs, not as a zombie. False for a process of another boot or pid namespace. If the start
- * ticks are unknown, true if any process has this pid.
+ * Whether exactly this process still runs, not as a zombie. False for a process of another boot or pid namespace. If its start ticks
+ * are unknown, or /proc hides the pid, true if any process has this pid.
  */
 export function isAlive(known: ProcessIdentity): boolean {
   if (!isHere(known)) return false;
@@ -81,7 +81,7 @@ export function statOf(pid: number): readonly string[] | null {
   }
 }
 
-/** The pids of all processes that /proc shows; none outside Linux. */
+/** The pids of all processes that /proc shows. None outside Linux, or if /proc shows another pid namespace. */
 export function processNumbers(): number[] {
   if (!isProcOurs()) return [];
   try {
@@ -117,7 +117,7 @@ export function bootId(): string | null {
 
 let knownNamespace: string | null | undefined;
 
-/** The pid namespace of this process; null outside Linux. It is read once, because it never changes. */
+/** The pid namespace of this process; null if the system does not name one. It is read once, because it never changes. */
 export function pidNamespace(): string | null {
   if (knownNamespace === undefined) knownNamespace = linkAt('/proc/self/ns/pid');
   return knownNamespace;

@@ -1,4 +1,5 @@
-// Pid files of hosts and their programs. With these files, the next start of the service finds and kills processes that outlived the service.
+// Pid files of hosts and their programs. With these files, a host kills the processes that an ended host has left, even one of an earlier
+// service.
 
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
@@ -13,7 +14,7 @@ type Mark = ProcessIdentity;
 
 const pollMs = 5;
 /**
- * A process with a noted pid counts as the program if it was started at most this many clock ticks (1 s) after the noted time, which is
+ * A process with a noted pid counts as the program if it was started at most this many clock ticks (1 s) after the noted time, which may be
  * extrapolated. No pid is reused so soon.
  */
 const slackTicks = 100;
@@ -51,8 +52,8 @@ export class PidFiles {
   }
 
   /**
-   * Kills every process group in the pid files of this host and of hosts that have ended, and the processes that have left these
-   * groups. Resolves when none of these processes is left.
+   * Kills every process group in the pid files of this host and of hosts that have ended, and the processes of these hosts that have left
+   * their groups and are found by their origin. Resolves when none of these processes is left.
    */
   async killAll(warn: (message: string) => void = () => {}): Promise<void> {
     for (let round = 1; ; round++) {
@@ -91,12 +92,12 @@ export class PidFiles {
   }
 }
 
-/** Removes a pid file. A pid file that cannot be removed is harmless: its process is gone. */
+/** Removes a pid file. A pid file that cannot be removed is harmless: its processes are gone. */
 function removeFile(path: string): void {
   try {
     unlinkSync(path);
   } catch {
-    // The file is gone already, or the next start tries again.
+    // The file is gone already, or the next call of `killAll` tries again.
   }
 }
 
@@ -138,7 +139,7 @@ function groupMembers(): Map<number, number> {
   return members;
 }
 
-/** Reads the pid file of a host's own process. Returns no mark if the file is cut off, as after a power cut. */
+/** Reads the pid file of a host's own process. Returns no mark if the file cannot be read, or is cut off, as after a power cut. */
 function markIn(path: string): Mark[] {
   try {
     return [JSON.parse(readFileSync(path, 'utf8'))];
@@ -147,7 +148,7 @@ function markIn(path: string): Mark[] {
   }
 }
 
-/** Reads the pid file of a host's programs. A process with a noted pid is the program, unless it was started after the noted time. */
+/** Reads the pid file of a host's programs. A process with a noted pid is the program, unless it was started too late (`slackTicks`). */
 function marksIn(path: string): Mark[] {
   const { bootId, namespace, programs } = readProgramPids(path);
   return programs.map(({ pid, ticks }) => {

@@ -15,8 +15,8 @@ const entryBytes = 16;
 /** The length of a clock tick in /proc, which is a constant of the kernel's interface. */
 const usPerTick = 10_000;
 /**
- * The ticks are read at most once in this time; in between, the steady clock extrapolates them. They must be read repeatedly, because they
- * also count while the machine sleeps, when the steady clock does not advance.
+ * The time in ticks is read at most once in this period; in between, it is extrapolated from the steady clock. It must be read repeatedly,
+ * because ticks also count while the machine sleeps, when the steady clock does not advance.
  */
 const readEveryUs = 1_000_000;
 

@@ -49,7 +49,7 @@ export const limitsDefault: Limits = {
 const workPlace = '/work';
 /** The system directories that a program under bwrap sees. On most systems some of them are symbolic links. */
 const systemDirectories = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/opt'];
-/** The files of /etc that a program under bwrap sees, because libraries read them. Private keys beside certificates are not among them. */
+/** The files and directories of /etc that a program under bwrap sees. Private keys beside certificates are not among them. */
 const systemFiles = [
   'alternatives',
   'ca-certificates',
@@ -93,8 +93,8 @@ function prlimit({ memoryBytesMax, cpuSMax, fileBytesMax, openFilesMax, processe
 }
 
 /**
- * The beginning of a bwrap command: it unshares all namespaces, drops all capabilities, and shows only the system's files,
- * read-only, along with /proc, /dev and an empty /tmp.
+ * The beginning of a bwrap command: it unshares all namespaces, drops all capabilities, and shows only `systemDirectories` and
+ * `systemFiles`, read-only, along with /proc, /dev and an empty /tmp.
  */
 function bwrap(): string[] {
   return [
@@ -106,7 +106,7 @@ function bwrap(): string[] {
   ];
 }
 
-/** The mounts for a plugin. If the work directory were mounted last, it would hide a plugin directory below `workPlace`. */
+/** The mounts and settings for a plugin. If the work directory were mounted last, it would hide a plugin directory below `workPlace`. */
 function bwrapPlaces(directory: string, work: string): string[] {
   return [
     ...['--bind', work, workPlace, '--ro-bind', directory, directory],
@@ -115,9 +115,9 @@ function bwrapPlaces(directory: string, work: string): string[] {
 }
 
 /**
- * The mounts that put empty directories and unreadable files over hidden paths. Only hidden paths in system directories and in
- * the plugin's directory need this, because other paths are not visible. `before`: the mounts over directories that are or
- * contain the plugin's directory; the plugin's directory must be mounted after these.
+ * The mounts that put empty directories and unreadable files over the hidden paths in `systemDirectories` and in the plugin's directory.
+ * Of all other paths, a program sees only `systemFiles`. `before`: the mounts over directories that are or contain the plugin's directory;
+ * the plugin's directory must be mounted after these.
  */
 function shadows(hidden: readonly string[], directory: string | null): { before: string[]; after: string[] } {
   const own = directory === null ? null : realpathOf(directory);

@@ -16,7 +16,7 @@ const idleScanMs = 500;
 /** After this many passes, a search gives up: some processes fork faster than they are found. */
 const scansMax = 20;
 
-/** Kills all other processes whose origin `doomed` accepts, and returns their number. Finds none outside Linux. */
+/** Kills the processes whose origin `doomed` accepts, except this process. Returns their number. Finds none outside Linux. */
 export function killByOrigin(doomed: (origin: string) => boolean): number {
   let found = 0;
   for (const pid of processNumbers()) {
@@ -32,7 +32,7 @@ export function killByOrigin(doomed: (origin: string) => boolean): number {
   return found;
 }
 
-/** The origin of a process. Null: the process has none, has cleared its environment, is a zombie, or runs as another user. */
+/** The origin of a process. Null: the process has none, has cleared its environment, or is a zombie, or its environment cannot be read. */
 function originOf(pid: number): string | null {
   try {
     const environment = readFileSync(`/proc/${pid}/environ`, 'latin1');
@@ -81,7 +81,7 @@ export class StrayProcesses {
     });
   }
 
-  /** Kills all other processes whose origin is this host or one of its programs. Gives up after `scansMax` passes. */
+  /** Kills the processes whose origin is this host or one of its programs, except this process. Gives up after `scansMax` passes. */
   killAll(): void {
     for (let scan = 0; scan < scansMax; scan++) if (killByOrigin(origin => this.#isOurs(origin)) === 0) return;
   }

@@ -1,4 +1,4 @@
-// The newest turn that the ledger has: its number, and when it was appended to the commit log. Each turn writes this record.
+// The newest turn that the ledger has: its number, and when it was appended to the commit log. The commit of each turn writes this record.
 import type { Lsn } from '../commit-log/part.ts';
 import type { Reader } from './store.ts';
 
@@ -12,7 +12,7 @@ export type Applied = {
   readonly atUs: number | null;
 };
 
-/** Null: no turn of a commit log was applied. */
+/** Null: the ledger has no turn that was appended to a commit log. */
 export function appliedIn(reader: Pick<Reader, 'get'>): Applied | null {
   const known = reader.get('meta', appliedKey);
   if (known === undefined) return null;

@@ -17,7 +17,10 @@ export type Replayed = {
   readonly goesOn: boolean;
 };
 
-/** Applies the archived turns that were appended at this time or earlier. Nothing else may have the copy open. Throws StoreFault. */
+/**
+ * Applies the archived turns that follow the last turn of the copy and were appended at this time or earlier. Nothing else may have the copy
+ * open. Throws StoreFault.
+ */
 export async function replayArchive(copy: string, archive: string, untilMs: number): Promise<Replayed> {
   const lmdb = openLmdb(copy, tables, 'synced');
   try {

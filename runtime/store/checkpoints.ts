@@ -1,8 +1,9 @@
 // The checkpoints of the ledger. LMDB writes its pages without waiting for the disk; a checkpoint makes one of its commits safe.
 //
-// 1. Between two turns, a new read transaction holds all pages of the newest commit, and both root pages are copied. From then on, no commit
+// 1. Between two commits, a new read transaction holds all pages of the newest commit, and both root pages are copied. From then on, no commit
 //    writes a page that these roots refer to.
-// 2. The data file is written back in steps and then synced, on other threads, while turns go on.
+// 2. The data file is written back in steps and then synced, on other threads, while turns go on. If a commit or a stop must wait for the
+//    checkpoint, the data file is only synced, at once.
 // 3. The roots and the place in the log are written to the file of the checkpoint.
 // 4. Only then may the pages of the previous checkpoint, and its part of the log, be used again.
 import {
@@ -31,7 +32,7 @@ import { rangeWriter, writeBack } from './write-back.ts';
 const sync = promisify(fdatasync);
 const mode = 0o600;
 const unfinishedPrefix = 'checkpoint-unfinished-';
-/** A checkpoint is due this long after the first write since the last one. */
+/** A checkpoint is due about this long after the first commit that the last one does not contain. */
 const checkpointMs = 60_000;
 /** A checkpoint that failed because the disk was full is tried again after this time. */
 const retryMs = 1_000;

@@ -13,9 +13,9 @@ const LOCK_EX = 2;
 const LOCK_UN = 8;
 
 export type CommitLock = {
-  /** Holds the lock while `act` commits. Waits if another process is opening the store. */
+  /** Holds the lock while `act` commits, or replaces the checkpoint. Waits if another process is opening the store. */
   commit<T>(act: () => T): T;
-  /** Holds the lock while `act` opens the store. Waits if another process is committing. */
+  /** Holds the lock while `act` opens the store. Waits if another process is opening it, or committing. */
   open<T>(act: () => T): T;
   close(): void;
 };

@@ -1,4 +1,4 @@
-// Makes, opens and changes copies of the ledger and of the index. The ledger can be copied while a service writes it.
+// Makes copies of the ledger and of the index, and opens and changes copies of the ledger. The ledger can be copied while a service writes it.
 import { chmodSync, closeSync, fsyncSync, openSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { readCheckpoint } from '../commit-log/checkpoint-file.ts';

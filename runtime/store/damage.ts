@@ -1,8 +1,8 @@
 // Checks a data file before LMDB maps it into memory. LMDB trusts the page numbers that it reads: a wrong one ends the process with
 // SIGSEGV or SIGBUS.
 //
-// The check reads about 50 pages, whatever the size of the file: both meta pages, the root of the free list, the directory of
-// databases, and the root of each database. If a file ends before its last page, all used pages are read.
+// The check reads about 50 pages of a ledger, whatever its size: both meta pages, the root of the free list, the directory of
+// databases, and the root of each database. If a file ends before its last page, the check reads all pages of its trees.
 import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
 import { StoreFault } from './store.ts';
 
@@ -57,7 +57,7 @@ const readsMax = 3;
 
 type Tree = { readonly depth: number; readonly root: number };
 
-/** Whether these are the first bytes of a root page of LMDB. */
+/** Whether these are the first bytes of a meta page of LMDB. */
 export function isMeta(bytes: Buffer): boolean {
   if (bytes.length < metaBytes || (bytes.readUInt16LE(flagsAt) & metaFlag) === 0) return false;
   return bytes.readUInt32LE(headerBytes) === magic;
@@ -90,7 +90,7 @@ class DataFile {
   readonly #metas: Buffer;
   /** The number of pages in the file, up to the last page that the newest meta page names. Every page number must be smaller. */
   #pages = 0;
-  /** Whether the check reads all pages that are in use, or only roots. */
+  /** Whether the check reads all pages of the trees, or only their roots. */
   #isWhole = false;
 
   constructor(descriptor: number) {
@@ -132,7 +132,7 @@ class DataFile {
 
     const inFile = Math.floor(this.#bytes / pageBytes);
     const used = pageNumber(newest, lastPageAt) + 1;
-    // A file that ends before its last page may be sound, if its last pages are free. So all used pages are checked.
+    // A file that ends before its last page may be sound, if its last pages are free. So all trees are checked as a whole.
     this.#isWhole = inFile < used;
     this.#pages = Math.min(inFile, used);
     this.#checkTree(treeAt(newest, databasesAt), this.#isWhole);

@@ -1,4 +1,4 @@
-// Interprets LMDB errors: distinguishes a lack of room from a failing disk.
+// Interprets errors of LMDB and of the file system: distinguishes a lack of room from a failing disk.
 import { statfsSync } from 'node:fs';
 import { StoreFault, StoreFull } from './store.ts';
 

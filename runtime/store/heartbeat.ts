@@ -37,7 +37,7 @@ export function startHeartbeat(directory: string): () => void {
   const start = (): void => {
     const worker = new Worker(code, { eval: true, env: {}, execArgv: [], workerData: { path, state, renewMs } });
     worker.unref();
-    // If the thread could not start (for lack of memory or descriptors), another one is started after a pause.
+    // If the thread fails, for example because it lacks memory or descriptors at its start, another one is started after a pause.
     worker.on('error', () => {
       if (state[0] === renewing) setTimeout(start, renewMs).unref();
     });

@@ -8,7 +8,7 @@ export class KeptRecords<N extends string, T extends object> {
   readonly #table: N;
   readonly #max: number;
   readonly #decode: (key: Buffer, value: Buffer) => T | null;
-  /** The kept records, in the order of their keys. Empty: the table has more than `#max` records, or none. */
+  /** The kept records, in the order of their keys; empty if none are kept. */
   #kept: Kept<T>[] = [];
 
   /** Keeps no records if the table has more than `max`. `decode` gets bytes that stay valid; it returns null to leave a record out. */

@@ -22,7 +22,7 @@ import { newestTransaction, restoreRoots, rootsIn } from './root-pages.ts';
 import { StoreFault, type Table, tables } from './store.ts';
 import { awaitNoReaders } from './store-readers.ts';
 
-/** A recovery commits each time it has applied this many bytes of turns. */
+/** `applyTurns` commits each time it has applied at least this many bytes of turns. */
 const groupBytesMax = 16 * 2 ** 20;
 
 const knownTables = new Set<string>(tables);
@@ -179,7 +179,7 @@ function batchOf(bytes: Buffer, lsn: Lsn): WriteBatch<Table> {
   return batch as WriteBatch<Table>;
 }
 
-/** Begins a new log with a checkpoint. The old log is needed until this checkpoint is complete. */
+/** Begins a new log with a checkpoint. After a stop that was not clean, the old log is needed until this checkpoint is complete. */
 function begin(recovery: LedgerRecovery, lmdb: Lmdb<Table>, segments: readonly Segment[], last: Lsn): OpenLedger {
   const { path, epoch, found, keeps, until, segmentBytes, churnBytes, guard, onFault } = recovery;
   const directory = logDirectoryOf(path);
@@ -232,7 +232,7 @@ function setAside(path: string, segments: readonly Segment[]): void {
   syncDirectory(aside);
 }
 
-/** Moves a log and its checkpoint to a directory beside the new log, because the log has lost its ledger. */
+/** Moves a log that has lost its ledger, together with its checkpoint, to another directory in the state directory. */
 export function moveLogAside(path: string): void {
   const directory = logDirectoryOf(path);
   if (!existsSync(directory)) return;

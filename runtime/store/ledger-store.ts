@@ -160,8 +160,8 @@ export function openStore(path: string, options: StoreOptions = {}): LedgerStore
 }
 
 /**
- * Takes the directory, and recovers and opens the ledger. The caller holds the commit lock, so that no process opens the ledger before it
- * is whole.
+ * Takes the directory, recovers the ledger if necessary, and opens it. The caller holds the commit lock, so that no process opens the ledger
+ * before it is whole.
  */
 function hold(path: string, commitLock: CommitLock, options: StoreOptions): LedgerStore {
   const {

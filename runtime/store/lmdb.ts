@@ -1,4 +1,4 @@
-// LMDB: a store is an environment with a database for each table. No other file uses the library.
+// LMDB: a store is an environment with a database for each table. No other file imports the library.
 
 import {
   accessSync,
@@ -82,7 +82,7 @@ export function openLmdb<T extends string>(path: string, names: readonly T[], mo
   return { env, databases: env.transactionSync(() => databasesOf(env, names, mode !== 'beside')), hold };
 }
 
-/** Opens an environment without changing it. Its files may be on a disk that cannot be written. */
+/** Opens an environment without changing its data. Creates a missing `lock.mdb`, unless the disk cannot be written. */
 export function openReadOnly<T extends string>(path: string, names: readonly T[]): Lmdb<T> {
   const env = openEnvironment(path, names.length, { readOnly: true });
   return { env, databases: databasesOf(env, names, false), hold: null };

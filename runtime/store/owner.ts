@@ -1,4 +1,4 @@
-// Who holds a state directory: the file `owner` names the process. Only this holder writes the directory and recovers the ledger.
+// The holder of a state directory: the file `owner` names its process. Only the holder writes the ledger and recovers it.
 //
 // The file is replaced, never changed: a holder that was wrongly taken for dead finds that its own file no longer has a name.
 import { closeSync, fstatSync, openSync, readFileSync, rmSync } from 'node:fs';
@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { replaceFile, syncDirectory } from '../durable-file.ts';
 import { identify, isAlive, isHere, type ProcessIdentity } from '../processes/identity.ts';
 
-/** If waiting for the commit lock took longer than this, a living process was committing: the system releases the lock of a dead one at once. */
+/** If waiting for the commit lock took longer than this, a living process had it: the system releases the lock of a dead one at once. */
 export const commitLockMsMax = 100;
 
 /** Thrown if another running process holds the state directory. */
@@ -48,7 +48,7 @@ export function readOwner(directory: string): Owner | null {
 
 /**
  * The holder that may still live, and must be watched for a sign of life; null: the directory may be taken. Throws StoreHeld if the holder is
- * known to live. `silent`: a holder that has shown no sign of life. `isLockFree`: no commit was in progress.
+ * known to live. `silent`: a holder that has shown no sign of life. `isLockFree`: the caller got the commit lock within `commitLockMsMax`.
  */
 export function holderToWatch(directory: string, silent: Owner | null, isLockFree: boolean): Owner | null {
   const owner = readOwner(directory);

@@ -16,8 +16,8 @@ const commitReservePart = 1 / 8;
  */
 const writtenPerByte = 2;
 /**
- * If this much space is free, it is not measured again for `ampleMs`, except for a large batch: a measurement for each commit would slow down
- * single jobs.
+ * If this much space is free, the free space is not measured again for `ampleMs`, except for a large batch: a measurement for each commit
+ * would slow down single jobs.
  */
 const ampleBytes = 8 * diskReserveBytes;
 const ampleMs = 100;

@@ -7,7 +7,7 @@ const pageBytesMin = 512;
 const pageBytesMax = 65_536;
 const metaPages = 2;
 
-/** Reads both root pages. Throws if the file does not begin with a root page. */
+/** Reads both root pages. Throws if the file does not begin with a root page, or if the page size is invalid. */
 export function copyRoots(descriptor: number): Buffer {
   const first = Buffer.alloc(metaBytes);
   readSync(descriptor, first, 0, metaBytes, 0);

@@ -1,4 +1,4 @@
-// The unusable records, by table and key. The actors skip these records, which stay unchanged in the store. The list is kept only in
+// The unusable records, by table and key. The actors skip these records, which stay in the store. The list is kept only in
 // memory: after a start, each of these records is found again when it is used.
 import { hexOf } from '../bytes.ts';
 import type { Table } from './store.ts';

@@ -1,4 +1,4 @@
-// The processes that read a ledger beside its holder. A recovery would change pages that these processes read, so it waits for their end.
+// The processes that read a ledger without holding it. A recovery would change pages that these processes read, so it waits for them first.
 import { closeSync, openSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemCall } from '../system-library.ts';
@@ -8,7 +8,7 @@ const LOCK_SH = 1;
 const LOCK_EX = 2;
 const LOCK_NB = 4;
 
-/** The maximum time that a recovery waits for readers. */
+/** The maximum time that a recovery waits for readers, by default. */
 export const readersMsMax = 5_000;
 const checkMs = 20;
 

@@ -1,4 +1,4 @@
-// The interface of durable storage: commit a batch, read by key, scan a range. Only the implementation (lmdb.ts) uses LMDB.
+// The interface of durable storage: commit a batch, read by key, scan a range. Also names all tables, with their keys and values.
 
 /** The tables of the ledger. Keys and values are bytes; keys sort bytewise. */
 export const tables = [
@@ -6,9 +6,9 @@ export const tables = [
   'blocks', // block key (12) -> a block of jobs, written once, when they are accepted
   'open', // block key (12) -> which jobs of the block are unsettled, and which were dispatched; removed with the last unsettled one
   'retries', // job id (16) -> the running or next attempt of an unsettled job; most first attempts have no record (records/retry.ts)
-  'timers', // time (8) + kind (1) + block key (12) + first job (4) -> how many jobs are due, expire or time out then (records/timer.ts)
+  'timers', // time (8) + kind (1) + block key (12) + first job (4) -> how many jobs may be due, expire or time out then (records/timer.ts)
   'rescheduled', // job id (16) -> the time at which the job runs instead of its original time; pruned with the job
-  'cancels', // kind (1) + job id (16) -> who cancelled the job, when and why. Kind 0: unsettled; 1: ended; 2: detached (records/cancel.ts)
+  'cancels', // kind (1) + job id (16) -> what stopped the job, when and why. Kind 0: in force; 1: over; 2: detached (records/cancel.ts)
   'holds', // reason + plugin + command, separated by NUL -> since when jobs are held for the reason; removed when no job is held
   'pauses', // kind + name + command of a target, separated by NUL -> the target's pause (records/pause.ts); removed when the pause ends
   'hold_ends', // time in µs (8) + plugin + command, separated by NUL -> empty: a hold, such as a pause, ended then (records/hold-ends.ts)
@@ -25,12 +25,12 @@ export const tables = [
   // payload refers to results that reached joins of the first.
   'reruns', // job id (16) + job id (16) -> empty, 1 or 2 (records/reruns.ts)
   'tagged', // block key (12) -> how many jobs of the block have tags; absent if none has
-  'tree', // root job id (16) + block key (12) -> which jobs of the block belong to the root
+  'tree', // root job id (16) + block key (12) -> which jobs of the block descend from the root
   'runs', // run id (16) -> an unfinished pipeline run; + scope (4) -> another scope of the run
   'run_deadlines', // time in µs (8) + run id (16) + kind (1) -> empty: the open run, or its phase, is stopped at that time
   'accepted_runs', // key of a block of runs that have not begun (12) -> their number, and the hash of their definition
-  // Large results stay as long as the run's job, because values in parts refer to them (runtime/parted.ts).
-  'arrivals', // run id (16) + scope (4) + join of the scope (4) + sequence (4) -> results that reached the join
+  // Large results and parts of payloads stay as long as the run's job, because values in parts refer to them (runtime/parted.ts).
+  'arrivals', // run id (16) + scope (4) + segment (4) + sequence (4) -> results that reached the end of the segment, or a part of a payload
   'lists', // run id (16) + fan-out (4) -> a fan-out that is still being expanded, or a parked token
   'emissions', // job id (16) + kind (1) -> origin of events, or of a hook, that will start runs; + 0 -> the cursor (records/deferred-event.ts)
   'descendants', // root job id (16) -> the number of the root's descendants; only of large trees with open runs or emissions
@@ -47,8 +47,8 @@ export const tables = [
   'counters', // plugin + command, separated by NUL -> counts of the command's jobs, such as accepted, running and failed (records/counts.ts)
   'minutes', // minute in µs (8) -> how many jobs settled in this minute with each status
   'idempotency', // hash of API token and key, or of endpoint and delivery (16) -> until when it is remembered, its request's hash, its jobs
-  'idempotency_ends', // written by earlier versions; not used any more
-  'dedupe', // hash of target and dedupe key -> until when another event with this key starts no run or step
+  'idempotency_ends', // written by earlier versions; this version only removes the records
+  'dedupe', // hash of target (pipeline, step) and dedupe key -> until when another event with this key does not start the target
   'vault', // `keyring` -> the vault's keys, encrypted; `contents` -> the current version of each record
   'vault_principals', // name -> a principal, encrypted
   'vault_secrets', // name -> a secret, encrypted
@@ -59,7 +59,7 @@ export type Table = (typeof tables)[number];
 /** The tables of the index, a separate environment that can be rebuilt from the ledger at any time. */
 export const indexTables = [
   'positions', // consumer of the journal or of `tagged` -> the position from which it continues; `format` -> the format of the index
-  'logs', // page (4) -> the jobs of the page's logs, and their places in the journal; only of logs that may have text to search
+  'logs', // page (4) -> the journal entries of the page's logs, with time and place; only of logs that may have text to search
   'postings', // chunk (4) + word -> which logs of the chunk have the word
   'pruned', // chunk (4) -> which logs of the chunk were pruned
   'tags', // hash of a tag (16) + block key (12) -> which jobs of the block have the tag
@@ -122,8 +122,8 @@ export class StoreFull extends Error {
 }
 
 /**
- * Thrown if the disk has failed, or if the store is damaged or has an unreadable format. If a commit throws it, it is unknown whether the
- * commit was written, and the store refuses all further commits.
+ * Thrown if the store cannot be used: for example, the disk has failed, or the store is damaged or has an unreadable format. If a commit
+ * throws it, the batch may have been written, and the store refuses all further commits.
  */
 export class StoreFault extends Error {
   readonly code = 'store_fault';

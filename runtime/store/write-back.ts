@@ -37,7 +37,10 @@ export function rangeWriter(descriptor: number): WriteRange | null {
   return (offset, bytes) => call(descriptor, offset, bytes, writeAndWait);
 }
 
-/** Writes a file of this size back, as long as `goesOn` returns true. Pauses take half of the time, and leave the disk to commits. */
+/**
+ * Writes a file of this size back, as long as `goesOn` returns true. After each step that wrote something, pauses for as long as the step
+ * took, and leaves the disk to commits.
+ */
 export async function writeBack(
   fileBytes: number,
   write: WriteRange,
