@@ -29,7 +29,7 @@ export type Occurrence = {
   /** Null: the schedule was run by hand. */
   readonly due_at: string | null;
   readonly fired_at: string;
-  /** The number of earlier occurrences that were passed over. */
+  /** How many earlier occurrences were missed since the last one that fired; at most 1,000. */
   readonly missed: number;
 };
 

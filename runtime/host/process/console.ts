@@ -1,4 +1,5 @@
-// Forwards the printed output of plugin threads as log lines, at most `linesPerSecondMax` per second.
+// Forwards the printed output of the host and its plugin threads as log lines, at most `linesPerSecondMax` per second. A further line says
+// how many lines were dropped.
 
 import { StringDecoder } from 'node:string_decoder';
 import type { LearnedMask } from '../wire/mask.ts';

@@ -74,10 +74,7 @@ function configure({ generation, plugins }: Configure): void {
   retire();
 }
 
-/**
- * Ends the threads of older configurations that have no unfinished frame. While threads of older configurations still have unfinished
- * frames, repeats this every 100 ms.
- */
+/** Ends the threads of each older configuration without unfinished frames. Looks again every 100 ms until there is no older configuration. */
 function retire(): void {
   let waits = false;
   for (const [number, { workers }] of generations) {
@@ -117,7 +114,7 @@ function stop({ graceMs }: Stop): void {
   endWhenIdle();
 }
 
-/** Cancels the task, wherever it is, and confirms the cancel. From then on no code of the task may start. */
+/** Cancels the task, wherever it is, and confirms the cancel. If code of the task still starts after that, it is soon stopped. */
 function cancel({ frameId, task, reason }: ReturnType<typeof readTask>): void {
   for (const frames of all()) frames.cancel(frameId, task, reason);
   sender.cancelling(frameId, task);

@@ -38,7 +38,7 @@ export class HostSender {
     if (first < end) this.#write(returnedMessage(frameId, first, end, reason));
   }
 
-  /** Confirms a cancel: the task has been returned, is being stopped, or has ended. */
+  /** Confirms a cancel: the task has ended or was returned, or it will be returned or stopped. */
   cancelling(frameId: number, task: number): void {
     this.#write(taskMessage('cancelling', frameId, task));
   }

@@ -114,7 +114,7 @@ export class PluginProcess<Key> {
   }
 
   /**
-   * Makes the result of an answered task. The result includes the text that the process has written to stderr since its previous answer.
+   * Makes the result of an answered task. The result includes the text on stderr that no earlier result of the process includes.
    */
   settle({ value, integersAsText, permanent }: ProcessAnswer<Key>): TaskResult {
     const answer = this.#plugin.dialect === 'ductile' ? answerOfDuctile(value) : value;
@@ -123,7 +123,7 @@ export class PluginProcess<Key> {
     return permanent && settled.verdict !== 'ok' ? { ...settled, permanent } : settled;
   }
 
-  /** Makes the result of the task that fails because the process has ended. */
+  /** Makes the result of a task that fails because the process has ended. */
   settleEnd({ reason, verdict, permanent }: ProcessEnd): TaskResult {
     const shown = verdict === 'cancelled' ? 'error' : verdict;
     return resultOfFailure(reason, permanent, { stderr: this.#stderr.text() }, shown, this.#secrets.mask);

@@ -33,14 +33,14 @@ type Place = {
   threadId: number | null;
   /** Whether the thread gets frames. The first thread of a place gets frames while it starts, later threads only once they have started. */
   isOpen: boolean;
-  /** The numbers of the plugins whose frames the thread was given: it has loaded the code of these plugins, or is loading it. */
+  /** The numbers of the plugins whose frames the thread was given: it has usually loaded the code of these plugins, or is loading it. */
   readonly plugins: Set<number>;
   running: PoolFrame | null;
 };
 
 /**
- * Piscina starts the threads, and replaces those that end. Each thread has a single piscina task, which lasts as long as the thread: it runs the
- * frames that arrive at a port. So a frame costs one message in each direction.
+ * Piscina starts the threads, and replaces those that end. Each thread has a single piscina task, which runs the frames that arrive at a port, and
+ * normally lasts as long as the thread. So a frame costs one message in each direction.
  */
 export class ThreadPool {
   readonly #piscina: Piscina;

@@ -15,7 +15,7 @@ export class ProcessFrames {
   readonly #sender: HostSender;
   readonly #runs = new Set<FrameRun>();
   readonly #pools = new Map<HostedPlugin, ProcessPool>();
-  /** The plugins of the current configuration. Persistent processes of other plugins are ended. */
+  /** The plugins of the current configuration; empty while the host stops. Persistent processes of other plugins are ended. */
   #current: readonly HostedPlugin[] = [];
   readonly #checks = new PayloadChecks();
   #running = 0;

@@ -1,5 +1,5 @@
 // Starts the processes of one plugin. Idle persistent processes are kept for the next frames, until they are too old or have run their
-// maximum number of jobs. After too many crashes no process is started for a while (crash-hold.ts).
+// maximum number of jobs. After too many crashes of persistent processes, none is started for a while (crash-hold.ts).
 
 import { timerMsMax } from '../../clock.ts';
 import { CrashHold, holdReason, processLimits } from '../../crash-hold.ts';
@@ -22,8 +22,8 @@ export class ProcessStarter {
   }
 
   /**
-   * Starts the plugin's program and passes it to `make`. Returns what `make` returns, or the reason why the program cannot be
-   * started. `retire` is called if a persistent process becomes too old.
+   * Starts the plugin's program and passes it to `make`. Returns the process that `make` returns, or the reason why the program may not be
+   * started. If the system cannot start the program, the process ends at once. `retire` is called if a persistent process becomes too old.
    */
   async start<P extends { readonly ended: Promise<ProcessEnd> }>(
     make: (program: Program) => P,

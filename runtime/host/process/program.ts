@@ -1,5 +1,5 @@
-// The running programs of process plugins. Each program leads a process group, and its pid is written to a file. If the service
-// crashes, it uses that file on its next start to find the program.
+// The running programs of process plugins. Each program leads a process group, and its pid is written to a file. If the host or the service
+// crashes, that file serves to find the program.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -88,7 +88,8 @@ export class Programs {
 
 export class Program {
   /**
-   * Resolves when the program has ended, its output has been read (for at most `drainMs` more), and its group has been killed.
+   * Resolves when the program has ended, its output has been read (for at most `drainMs` more), and its group has been killed. If the
+   * program cannot be started, resolves at once.
    */
   readonly ended: Promise<ProgramEnd>;
   readonly #child: ChildProcess;

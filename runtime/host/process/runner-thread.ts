@@ -1,5 +1,5 @@
 // The main thread's side of a thread that runs many tasks of one command concurrently (thread/concurrent-thread.ts). Watches the
-// thread, and stops it if its event loop is blocked.
+// thread, and stops it if its event loop is blocked, or if it loads code for too long.
 
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
@@ -113,8 +113,8 @@ export class RunnerThread {
 
   /**
    * Tells the thread to cancel a task. The thread returns a task that has not begun. For a running task, the thread sends an outcome at
-   * once, but the task's place stays taken until the handler settles. If the thread does neither within `cancelMsMax`, because it is blocked,
-   * it is stopped.
+   * once, but the task's place stays taken until the handler settles. If the thread does neither within `cancelMsMax`, it is probably blocked,
+   * and is stopped.
    */
   cancel(frameId: number, task: number, reason: string): void {
     const ticket = this.#tickets.get(frameId);
@@ -181,7 +181,7 @@ export class RunnerThread {
     this.#tickets.delete(frameId);
     if (this.isBusy) return;
     this.sinceMs = performance.now();
-    // All its tasks were cancelled while it loads code, which may never end.
+    // All tasks of the thread were cancelled while it loads code. The loading may never end.
     if (this.#status.isLoading) this.retire();
   }
 

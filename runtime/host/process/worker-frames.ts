@@ -112,8 +112,8 @@ export class WorkerFrames {
   }
 
   /**
-   * Gives back to the ledger the frame's tasks that no thread has begun. If the cancelled task itself is running, its signal fires; if it
-   * has not ended after `cancelMsMax`, its thread is replaced.
+   * Gives back to the ledger the frame's tasks that no thread has begun. If a thread has begun the cancelled task, that thread is told, so
+   * that the task's signal fires. If the task has not ended after `cancelMsMax`, its thread is replaced.
    */
   cancel(frameId: number, task: number, reason: string): void {
     const run = [...this.#runs].find(({ head }) => head.frameId === frameId);

@@ -36,8 +36,8 @@ let current: { readonly frameId: number; readonly task: number; readonly kit: Ha
 port.postMessage({ loaded: threadId } satisfies Loaded);
 
 /**
- * Runs the frames that arrive at the port, one after the other, and cancels tasks, as long as the thread lives. Piscina calls this function
- * once.
+ * Runs the frames that arrive at the port, one after the other, and cancels tasks. Piscina calls this function once. Never resolves; rejects
+ * if a frame cannot be run.
  */
 export function serve(frames: MessagePort): Promise<never> {
   return new Promise((_, reject) => {

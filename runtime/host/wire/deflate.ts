@@ -1,4 +1,4 @@
-// Deflates large parts of a response, in the host. This costs less than sending and storing them in full.
+// Deflates large parts of a response, in the host, and inflates them when they are read. This costs less than sending and storing them in full.
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 
 /** The minimum length of a value that is deflated. */

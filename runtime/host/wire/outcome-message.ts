@@ -1,4 +1,4 @@
-// Outcomes on the wire: the frame's id (8), then for each task a head and the encoded body.
+// Outcomes on the wire: the frame's id (8), then for each task a head and the encoded body. Also the messages about returned and cancelled tasks.
 
 import { copyBytes } from '../../bytes.ts';
 import { steadyUs } from '../../clock.ts';

@@ -118,7 +118,7 @@ export type Outcome = {
  *   The task has not begun.
  * - `interrupted`: the task, or another task of its frame, was cancelled; its thread or process has ended or takes no more tasks; or the
  *   host is stopping, or died before it received the whole frame. The task has not begun.
- * - `begun`: the task may have begun, and its thread or process was ended because of another task. It must run alone the next time.
+ * - `begun`: the task may have begun, and its thread or process has ended, perhaps because of another task. It must run alone the next time.
  */
 export const returnReasons = ['crowded', 'interrupted', 'begun'] as const;
 export type ReturnReason = (typeof returnReasons)[number];
@@ -129,7 +129,7 @@ export type HostListener = {
   onOutcomes(frameId: number, outcomes: readonly Outcome[]): void;
   /** Reports tasks that the host returns. */
   onReturned(frameId: number, tasks: readonly number[], reason: ReturnReason): void;
-  /** Reports that the host confirms a cancel: the task is being stopped, has ended, or was returned before this call. */
+  /** Reports that the host confirms a cancel: the task has ended or was returned, or it will be returned or stopped. */
   onCancelling(frameId: number, task: number): void;
   /** Reports that the host's process has ended, and with it all its unreported tasks. Another process will be started. */
   onLost(reason: string): void;
