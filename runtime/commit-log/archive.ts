@@ -7,8 +7,8 @@ import { storeIdPattern } from '../store/store-id.ts';
 import { listSegments, type Segment } from './segments.ts';
 
 /**
- * The maximum number of full segments that wait for their copies. If more wait, the oldest that is not being copied is released without a
- * copy: a full backup disk must not stop work.
+ * The maximum number of full segments that wait for their copies, once the directory of the copies is known. If more wait, the oldest that is
+ * not being copied is released without a copy: a full backup disk must not stop work.
  */
 export const waitingMax = 16;
 const retryMs = 10_000;

@@ -120,7 +120,7 @@ export class Segments {
       });
   }
 
-  /** Makes the prepared file the next segment, or a spare if `take` was called meanwhile. */
+  /** Makes the prepared file the next segment, or a spare if `take` was called meanwhile. Removes it if `close` was called. */
   #offer(path: string, bytes: number): void {
     if (this.#isClosed) rmSync(path, { force: true });
     else if (this.#wanted !== null) this.#next = this.#adopt(path, this.#wanted);

@@ -116,8 +116,8 @@ function bwrapPlaces(directory: string, work: string): string[] {
 
 /**
  * The mounts that put empty directories and unreadable files over the hidden paths in `systemDirectories` and in the plugin's directory.
- * Of all other paths, a program sees only `systemFiles`. `before`: the mounts over directories that are or contain the plugin's directory;
- * the plugin's directory must be mounted after these.
+ * Of all other files, a program sees only `systemFiles` and its work directory. `before`: the mounts over directories that are or contain
+ * the plugin's directory; the plugin's directory must be mounted after these.
  */
 function shadows(hidden: readonly string[], directory: string | null): { before: string[]; after: string[] } {
   const own = directory === null ? null : realpathOf(directory);

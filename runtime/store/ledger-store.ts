@@ -26,9 +26,9 @@ import { readersMsMax, registerReader } from './store-readers.ts';
 
 /** A process in another pid namespace that holds the directory counts as dead if it shows no sign of life for this long. */
 const silenceMsMax = 5_000;
-/** The fraction of the disk that a segment of the log may take. */
+/** The fraction of the disk that a segment of the log may take, unless that is below the minimum size (`fitting`). */
 const segmentPart = 0.02;
-/** The fraction of the disk that may be written to the data file before a checkpoint is due. */
+/** The fraction of the disk that may be written to the data file before a checkpoint is due, unless that is below the minimum (`fitting`). */
 const churnPart = 0.05;
 
 export type StoreOptions = {

@@ -180,7 +180,7 @@ function closeToOthers(file: string): void {
   try {
     if ((statSync(file).mode & 0o077) !== 0) chmodSync(file, ownerOnly.permissionsMode);
   } catch {
-    // The file belongs to another user, which the doctor reports.
+    // The file may belong to another user. The doctor reports that.
   }
 }
 

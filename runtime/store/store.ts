@@ -12,7 +12,7 @@ export const tables = [
   'holds', // reason + plugin + command, separated by NUL -> since when jobs are held for the reason; removed when no job is held
   'pauses', // kind + name + command of a target, separated by NUL -> the target's pause (records/pause.ts); removed when the pause ends
   'hold_ends', // time in µs (8) + plugin + command, separated by NUL -> empty: a hold, such as a pause, ended then (records/hold-ends.ts)
-  'schedules', // id of a schedule -> the time up to which its occurrences are past, its last job, pause, failures, queue and latest firings
+  'schedules', // id of a schedule -> its state, such as the time up to which occurrences are past, the last job and the latest firings
   'fired', // id of a schedule, NUL, time in ms (8) -> consecutive occurrences that fired, from that time on (actors/schedule/records/fired.ts)
   'actions', // id of an open action (16) -> its plan and its progress; removed when the action ends
   'attempts', // job id (16) + attempt (2) -> how the attempt ended, or a page of neighbouring attempts: the job logs

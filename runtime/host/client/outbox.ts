@@ -24,8 +24,8 @@ export class Outbox {
 
   /**
    * Writes the message at once, unless a long message is still being written. `onUnread` is called if the pipe closes before it
-   * has taken the whole message. Several messages are not written together: if such a write fails, it does not say which of them the pipe
-   * has taken.
+   * has taken the whole message. Each message is written alone: a failed write of several would not say which of them the pipe has
+   * taken.
    */
   send(message: Message, onUnread: () => void): void {
     if (this.#waiting.push({ message, onUnread, isUnread: false }) === 1) this.#goOn();

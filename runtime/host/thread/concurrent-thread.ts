@@ -1,5 +1,5 @@
-// A thread that runs many tasks of one command concurrently. A task that misses its deadline gets its outcome at the deadline,
-// but keeps its place until its handler settles. If the handler takes too long, the thread takes no new tasks.
+// A thread that runs many tasks of one command concurrently. If the promise of a handler misses the deadline, the task gets its outcome
+// without waiting for the handler, but keeps its place until the handler settles. If that takes too long, the thread takes no new tasks.
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { clearInterval, clearTimeout, setImmediate, setInterval, setTimeout } from 'node:timers';

@@ -1,4 +1,4 @@
-// The argument and the control messages of a plugin host's process.
+// The argument and the descriptors of a plugin host's process, and two of its control messages.
 import type { HostedPlugin, Runtime } from './plugin-host.ts';
 
 /** The descriptor from which the host reads its key (message.ts). */

@@ -1,4 +1,5 @@
-// The body of an outcome: the parts of a plugin's response, packed once by the host and stored as they are.
+// The body of an outcome: the parts of a plugin's response. The host packs them once, and they are usually stored as they are. The
+// ledger makes other bodies itself, such as those of runs.
 //
 //   mask (1 byte) | for each part that is present: length (4, little endian) | the parts, in order
 //

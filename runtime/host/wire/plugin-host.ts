@@ -5,7 +5,7 @@ import type { PartReader } from '../../parted.ts';
 import type { Sandbox } from '../../processes/sandbox.ts';
 import type { Body } from './outcome.ts';
 
-/** The SHA-256 of each file of a directory, in hex, by the file's path in the directory. Links in the path are resolved. */
+/** The SHA-256 of files in a directory, in hex, by each file's path in the directory. Links in the path are resolved. */
 export type Digests = { readonly [path: string]: string };
 
 export type HostedCommand = {
@@ -140,7 +140,10 @@ export type HostListener = {
 export type HostOptions = {
   /** The name of the host in logs and in the process title. */
   readonly name: string;
-  /** In a host without runners: the maximum number of worker frames that run at once. The same maximum applies to program frames. */
+  /**
+   * In a host without runners: the maximum number of worker frames that run at once. The same maximum applies to program frames. In a host
+   * with runners, the number only determines the heap limit of each thread.
+   */
   readonly threads: number;
   /** The runtimes of the host's plugins. A host without `worker` has no plugin threads, and needs a third of the memory. */
   readonly runtimes: readonly Runtime[];
