@@ -1,4 +1,4 @@
-// The readers of the index in a thread that searches. The indexer may replace the index while it is being read.
+// The readers of the index in a thread that only reads the index. The indexer may replace the index during a read.
 import { statSync } from 'node:fs';
 import { indexFile, openIndexReader } from './index-store.ts';
 import { type IndexTable, IndexUnavailable, type Reader } from './store.ts';

@@ -13,7 +13,7 @@ const asidePrefix = 'search-aside-';
 /** LMDB's error codes for a damaged file: PAGE_NOTFOUND, CORRUPTED, VERSION_MISMATCH, INVALID and INCOMPATIBLE. */
 const damageCodes = new Set<unknown>([-30797, -30796, -30794, -30793, -30784]);
 
-/** Opens the index for a thread that searches; used by `IndexReaders`. The indexer of this process must have opened the index before. */
+/** Opens the index for a thread that only reads it; used by `IndexReaders`. The indexer of this process must have opened the index before. */
 export function openIndexReader(path: string): Reader<IndexTable> {
   return readerOf(openChecked(indexPath(path), indexTables));
 }
