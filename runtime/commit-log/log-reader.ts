@@ -40,7 +40,7 @@ export class LogDamaged extends StoreFault {
 
 /**
  * Yields the turns after `from`, up to the end of the log or to the turn `until`. Throws LogDamaged at damage, and StoreFault if the
- * segment of `from` is missing.
+ * segment of `from` is missing or a segment cannot be read.
  */
 export function* readLog(
   segments: readonly Segment[],
@@ -166,7 +166,7 @@ function segmentsFrom(segments: readonly Segment[], { segment }: LogStart): Segm
 type Place = { readonly file: number; readonly offset: number };
 type FoundTurn = { readonly bytes: Buffer; readonly atUs: number; readonly end: Place };
 
-/** The turn with this number, if it begins here and is whole; otherwise null. */
+/** The turn with this number and epoch, if it begins here and is whole; otherwise null. */
 function turnAt(files: SegmentWindows, start: Place, lsn: Lsn, epoch: number): FoundTurn | null {
   const first = files.header(start);
   if (first === null || first.lsn !== lsn || first.epoch !== epoch || first.part !== 0) return null;

@@ -15,7 +15,6 @@ const pageBytes = 4096;
 const keptBytesMax = 8 * 2 ** 20;
 const noSpace = new Set<unknown>(['ENOSPC', 'EDQUOT']);
 
-/** A place in the log. */
 export type LogPosition = { readonly segment: number; readonly offset: number };
 
 export type LogWriterOptions = {

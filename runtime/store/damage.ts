@@ -66,7 +66,7 @@ export function isMeta(bytes: Buffer): boolean {
 /** Thrown when the check finds damage; the message describes the damage. */
 class Damage extends Error {}
 
-/** A short description of the damage; null if none is found, or if the file is missing or empty. */
+/** A short description of the damage. Null: none is certain (`readsMax`), or the file is missing or empty. */
 export function damageOf(path: string): string | null {
   if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) === 0) return null;
   const descriptor = openSync(path, 'r');

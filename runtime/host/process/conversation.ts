@@ -84,7 +84,7 @@ export class Conversation implements Requester<number> {
   /**
    * Fails the cancelled tasks that are unanswered. Also fails the oldest unanswered task, on which the process was working, if it is
    * past its deadline or if no unanswered task was cancelled. Returns to the ledger all other unanswered tasks and, if the process is
-   * persistent, those that were not sent. A process works on one request after another, so of these only the oldest may have begun.
+   * persistent, those that were not sent. A process works on one request after another, so only the oldest unanswered task may have begun.
    */
   async onEnd(end: ProcessEnd): Promise<void> {
     clearTimeout(this.#deadline);

@@ -19,7 +19,6 @@ export class WatchedThread {
   reason: string | null = null;
   readonly #loaded: Promise<void>;
 
-  /** `heapMbMax`: the heap limit of the thread. */
   constructor(worker: Worker, heapMbMax: number) {
     this.worker = worker;
     this.exited = new Promise(resolve => worker.once('exit', () => resolve()));

@@ -1,5 +1,5 @@
-// Checks the bodies of outcomes that arrive from a host. Plugin code runs in the host's process, where it may have manipulated
-// anything. After this check, a wrong body can harm only its own job or run.
+// Checks the bodies of outcomes: when they arrive from a host, and again when they were inflated. Plugin code runs in the host's process, where
+// it may have manipulated anything. After this check, a wrong body can harm only its own job or run.
 
 import { isParted } from '../../parted.ts';
 import { endWithin, listCount, mapCount } from '../../splice.ts';

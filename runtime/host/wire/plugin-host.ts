@@ -163,8 +163,8 @@ export type HostOptions = {
 /** A plugin host: a process that runs plugin code. If it dies, another process is started in its place. */
 export interface PluginHost {
   /**
-   * Sets the plugins for frames that are submitted from now on. If `generation` or `plugins` have changed, all plugins are loaded
-   * again.
+   * Sets the plugins for frames that are submitted from now on. If `generation` or `plugins` have changed, these frames get new threads and
+   * persistent processes.
    */
   configure(generation: number, plugins: readonly HostedPlugin[]): void;
   /** Submits a frame. Returns at once: the frame is sent as soon as there is a process. */
