@@ -29,7 +29,7 @@ export const tables = [
   'runs', // run id (16) -> an unfinished pipeline run; + scope (4) -> another scope of the run
   'run_deadlines', // time in µs (8) + run id (16) + kind (1) -> empty: the open run, or its phase, is stopped at that time
   'accepted_runs', // key of a block of runs that have not begun (12) -> their number, and the hash of their definition
-  // Large results and parts of payloads stay as long as the run's job, because values in parts refer to them (runtime/parted.ts).
+  // A record to which a value in parts refers stays as long as the run's job (runtime/parted.ts).
   'arrivals', // run id (16) + scope (4) + segment (4) + sequence (4) -> results that reached the end of the segment, or a part of a payload
   'lists', // run id (16) + fan-out (4) -> a fan-out that is still being expanded, or a parked token
   'emissions', // job id (16) + kind (1) -> origin of events, or of a hook, that will start runs; + 0 -> the cursor (records/deferred-event.ts)
