@@ -49,7 +49,7 @@ export const tables = [
   'idempotency', // hash of API token and key, or of endpoint and delivery (16) -> until when it is remembered, its request's hash, its jobs
   'idempotency_ends', // written by earlier versions; this version only removes the records
   'dedupe', // hash of target (pipeline, step) and dedupe key -> until when another event with this key does not start the target
-  'vault', // `keyring` -> the vault's keys, encrypted; `contents` -> the current version of each record
+  'vault', // `keyring` -> the vault's keys, encrypted; `contents` -> the current version of each principal and secret, encrypted
   'vault_principals', // name -> a principal, encrypted
   'vault_secrets', // name -> a secret, encrypted
   'vault_audit', // sequence (8) -> a record of the audit trail, with its code
