@@ -1,5 +1,6 @@
-// Checks requests before their handlers run; exchange.ts calls these checks. If several refusals apply, a request gets the first of them in
-// this order: 503, 401, 400 for a malformed path, 403, 404, 405, and for the body 413, 415, 400.
+// Checks requests before their handlers run; exchange.ts calls these checks after it has checked the framing. If several refusals apply, a
+// request gets the first of them in this order: 503 (the service is stopping, or no vault is open), 401, 400 for a malformed path, 403, 404,
+// 405, and for the body 413, 415, 400.
 
 import type { Config } from '../config/config.ts';
 import type { VaultCalls } from '../service/vault-client.ts';
@@ -100,8 +101,8 @@ export type BodyCheck = (value: unknown) => readonly ProblemItem[];
 export type BodyReading = { readonly kind: 'body'; readonly value: unknown } | HttpProblem;
 
 /**
- * Reads a JSON body. An empty body has the value undefined. Another media type gets 415; text that is not JSON, or a value that `check`
- * rejects, gets 400.
+ * Reads a JSON body. An empty body has the value undefined. Another media type gets 415; text that `readJson` refuses, or a value that
+ * `check` rejects, gets 400.
  */
 export function readBody(head: RequestHead, bytes: Uint8Array, check: BodyCheck): BodyReading {
   if (bytes.length === 0) return { kind: 'body', value: undefined };

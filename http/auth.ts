@@ -70,7 +70,7 @@ export function makeAuthenticate(
       entries = index(config);
       known = config;
       last.forget();
-      // If a reload removes an API token, its sessions end. They do not return if a later reload adds the token again.
+      // Ends the sessions of API tokens that this configuration lacks. They do not return if a later reload adds the token again.
       sessions.keepThoseOf(originDigest => entries.has(binary(originDigest)));
     }
     const repeated = last.tokenOf(authorization);
@@ -116,7 +116,7 @@ class LastHeader {
   #presented = Buffer.alloc(0);
   #entry: KnownToken | null = null;
 
-  /** The token of this header if the header equals the last one; otherwise null. The comparison takes constant time. */
+  /** The token of this header if the header equals the last one; otherwise null. Headers of equal length are compared in constant time. */
   tokenOf(authorization: string): KnownToken | null {
     if (this.#entry === null || authorization.length !== this.#length) return null;
     const isFull = this.#presented.write(authorization) === this.#bytes.length;

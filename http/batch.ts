@@ -1,6 +1,6 @@
 // Reads the payloads of a batch: JSON (`{"payloads": [...]}`) or NDJSON (one payload a line). The payloads are found, parsed,
-// checked and packed one by one, in slices of a millisecond. Other requests are answered between two slices, however many batches
-// are read.
+// checked and packed one by one, in slices of about a millisecond. Other requests are handled between two slices, however many
+// batches wait.
 import { isUtf8 } from 'node:buffer';
 import { createHash, type Hash } from 'node:crypto';
 import { canonicalText, isObject } from '../runtime/json-value.ts';
@@ -51,8 +51,8 @@ const slices = new Slices(() => undefined, batchMsMax);
 let previous: Promise<unknown> = Promise.resolve();
 
 /**
- * Calls `work` when all earlier batches have ended. `work` reads a batch, and ends when the jobs of the batch are on disk. Reading several
- * batches at a time would hardly be faster, but would delay other requests by milliseconds.
+ * Calls `work` when all earlier batches have ended. `work` reads a batch, and ends when its jobs are on disk or the batch is refused.
+ * Reading several batches at a time would hardly be faster, but would delay other requests by milliseconds.
  */
 export function oneAtATime<T>(work: () => Promise<T>): Promise<T> {
   const done = previous.then(work);

@@ -55,7 +55,7 @@ export class RequestBody {
     this.#onGivenWay = onGivenWay;
   }
 
-  /** Copies the chunk, because the server reuses its memory. `too_large`: the chunk would exceed the limit of the body, and is not copied. */
+  /** Copies the chunk, because the server reuses its memory. `too_large`: the body would exceed its limit, and the chunk is not copied. */
   append(chunk: Uint8Array): 'taken' | 'too_large' {
     const length = this.#length + chunk.length;
     if (length > this.#bytesMax) return 'too_large';
@@ -82,7 +82,8 @@ export class RequestBody {
     this.#onGivenWay();
   }
 
-  // The buffer doubles as it grows. A list of chunks would cost an object for each byte of a body that arrives byte by byte.
+  // The buffer at least doubles when it grows, up to the limit of the body. A list of chunks would cost an object for each byte of a body that
+  // arrives byte by byte.
   #grow(length: number): void {
     const held = this.#buffer?.length ?? 0;
     const size = Math.min(Math.max(length, firstBytes, 2 * held), Math.max(this.#bytesMax, length));

@@ -7,7 +7,7 @@ type CachedDocument = { readonly bytes: Uint8Array; readonly etag: string; reado
 
 const documentsOf = perConfig(() => new Map<string, CachedDocument>());
 
-/** Answers with the document of this name. `make` is called once per configuration and name. */
+/** Answers with the document of this name. `make` is called at most once per configuration and name. */
 export function answerDocument(call: Pick<HttpCall, 'config' | 'header'>, name: string, make: () => unknown): Answer {
   const documents = documentsOf(call.config);
   let document = documents.get(name);

@@ -101,7 +101,7 @@ export function givenRequestId(head: RequestHead): string | undefined {
 
 const jsonType = /^application\/(?:[\w.!#$&^+-]+\+)?json[ \t]*(?:;|$)/i;
 
-/** Whether a body of this Content-Type is read as JSON: it is a JSON type or absent. */
+/** Whether a body of this Content-Type is read as JSON: the type is a JSON type, empty or absent. */
 export function mayBeJson(type: string | undefined): boolean {
   return type === undefined || type === '' || jsonType.test(type);
 }

@@ -11,7 +11,7 @@ export const idempotencyKeyCharsMax = 255;
 const header = 'idempotency-key';
 const hashBytes = 16;
 
-/** The idempotency key of a call, with the hash of its request; null if the call has no key. */
+/** The idempotency key of a call, with the hash of its request; null if the call has no key, a problem if the key is invalid. */
 export function idempotencyOf(call: HttpCall, method: string, path: string): IdempotencyKey | HttpProblem | null {
   const keyFor = idempotencyKeyOf(call);
   if (keyFor === null || isProblem(keyFor)) return keyFor;

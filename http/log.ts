@@ -6,7 +6,7 @@ import type { Route } from './route.ts';
 /** One request. Its status is null if the connection closed before the answer was complete. */
 export type RequestLine = {
   readonly method: string;
-  /** The route's path with parameters in braces, never the path as it was sent; null if no route has this path. */
+  /** The route's path with parameters in braces, never the path as it was sent; null if no route was found. */
   readonly route: string | null;
   readonly status: number | null;
   readonly durationUs: number;
@@ -57,7 +57,7 @@ export function lineKind(route: Route | null, status: number | null): 'refused' 
   return route !== null && isControl(route) && isAnswered(status) ? 'control' : null;
 }
 
-/** Whether the route changes jobs, pauses, schedules or actions: it needs `jobs:rw` or `control:rw`. */
+/** Whether the route can change jobs, pauses, schedules or actions: it needs `jobs:rw` or `control:rw`. */
 function isControl({ method, access }: Route): boolean {
   if (method !== 'POST' || access.kind !== 'scopes') return false;
   return access.anyOf.includes('jobs:rw') || access.anyOf.includes('control:rw');

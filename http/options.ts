@@ -10,7 +10,7 @@ import { type HttpProblem, isProblem, mismatchProblem, type ProblemItem, problem
 import type { Parameter } from './query.ts';
 import { tagParameter, tagsSchema } from './tags.ts';
 
-/** How far ahead the times of a job may be. */
+/** The maximum of each duration, and how far ahead `run_at` may be. */
 export const aheadDaysMax = 3650;
 const aheadMsMax = aheadDaysMax * 86_400_000;
 

@@ -49,11 +49,11 @@ export function checkPayload(
 }
 
 /**
- * If a body has at most this many values, up to `mismatchesMax` errors are reported. In a larger body only the first error is sought, to
- * limit the cost.
+ * If a body or payload has at most this many values, up to `mismatchesMax` errors are reported. In a larger one only the first error is
+ * sought, to limit the cost.
  */
 const valuesMax = 1_000;
-/** The maximum number of errors in one answer. */
+/** The maximum number of errors that one check reports. */
 const mismatchesMax = 32;
 
 function compiled(compiler: SchemaCompiler, schema: JsonObject): SchemaCheck {

@@ -68,7 +68,7 @@ export const problems = {
 } as const satisfies { readonly [code: string]: ProblemKind };
 
 export type ProblemCode = keyof typeof problems;
-/** One of the errors of a request. `pointer` leads into the body or, for a batch, into the payload with the index `index`. */
+/** One of the errors of a request. `pointer` leads into the body or, with an `index`, into the payload of the batch at this index. */
 export type ProblemItem = { readonly index?: number; readonly pointer: string; readonly message: string };
 
 export type HttpProblem = {

@@ -23,7 +23,7 @@ export type ResponseHead = {
    * Whether the route is open. An answer of any other route gets `Cache-Control: no-store`, unless `headers` has a Cache-Control.
    */
   readonly isOpen: boolean;
-  /** Whether the connection is closed after this answer. */
+  /** Whether the connection is to be closed after this answer. uWebSockets.js closes it only after an answer with a complete body. */
   readonly isClosing: boolean;
 };
 

@@ -17,8 +17,8 @@ export type Method = 'GET' | 'POST';
 
 /**
  * Who may call a route. `open`: every caller; credentials are ignored. `token`: any valid API token, whatever its scopes. `scopes`: an API token
- * with one of these scopes. `signed`: the handler checks the signature once the body has arrived. `vault`: the vault's admin token, which
- * gives access to no other route.
+ * with one of these scopes, or with `*`. `signed`: the handler checks the signature once the body has arrived. `vault`: the vault's admin
+ * token, which gives access to no other route. The token of a session of the dashboard counts as an API token.
  */
 export type RouteAccess =
   | { readonly kind: 'open' }
@@ -67,7 +67,7 @@ export interface HttpCall<P = unknown, Q = unknown, F = unknown> {
    */
   callerNow(): Caller | undefined;
   /**
-   * Registers a function that is called once if the caller disconnects before the answer is complete. Replaces the function that was registered
+   * Registers a function that is called once if the connection closes before the answer is complete. Replaces the function that was registered
    * before.
    */
   onGone(forget: () => void): void;

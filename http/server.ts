@@ -62,7 +62,7 @@ function reasonLine(text: string): string {
   return lines.find(line => line.startsWith('Error: ')) ?? lines[0]!;
 }
 
-/** Binds the address. Requests are answered once `serve` has been called. */
+/** Binds the address. No request is answered before `serve` is called. */
 export async function bind(
   transport: Transport,
   listen: ListenAddress,

@@ -23,8 +23,8 @@ export const countsMax = 8;
 /** The pause before the loop of an action tries again: after an error or a refusal, or if the ledger cannot take the next job yet. */
 const againMs = 250;
 /**
- * An action with a limited rate (`perSecond`) sends the ledger about this many portions of jobs per second: fewer if the rate is lower, and
- * more if such portions would exceed `stepJobsMax` jobs.
+ * An action with a limited rate (`perSecond`) sends the ledger at most this many portions of jobs per second, or more if such portions would
+ * exceed `stepJobsMax` jobs.
  */
 const portionsPerSecond = 10;
 

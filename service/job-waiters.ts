@@ -11,7 +11,7 @@ export type OnJobEnd = (how: 'settled' | 'stopped' | 'crowded') => void;
 
 /** The maximum number of waiting callers. Further callers are answered at once, before their jobs have settled. */
 export const waitersMax = 16_384;
-/** The main thread answers waiting callers for at most this long before it handles sockets again. */
+/** The main thread answers waiting callers for about this long before it handles sockets again. */
 export const answersMsMax = 2;
 
 export class JobWaiters {

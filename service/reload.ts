@@ -34,7 +34,7 @@ export type ReloadReply =
   /** Nothing was reloaded: the new configuration has these problems. The old configuration stays in force. */
   | { readonly kind: 'refused'; readonly problems: readonly string[] };
 
-/** The findings of a dry run. `held`: the jobs that a reload would hold (`heldUnder`); null if the ledger did not answer. */
+/** The findings of a dry run. `held`: the jobs that a reload would hold (`heldUnder`); null if the ledger did not answer, empty with errors. */
 export type ReloadDryRun = {
   readonly errors: readonly string[];
   readonly warnings: readonly string[];

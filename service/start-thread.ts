@@ -16,7 +16,7 @@ export class ServiceFault extends Error {
 
 export type StartedThread = { readonly worker: Worker; readonly link: Link; readonly died: Promise<Error> };
 
-/** Starts a thread. Resolves when it has reported that it is ready. `onMessage` gets the thread's messages, except reports. */
+/** Starts a thread. Resolves when it has reported that it is ready; rejects if it dies first. `onMessage` gets its messages, except reports. */
 export function startThread(
   kind: ThreadKind,
   data: object,

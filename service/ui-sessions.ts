@@ -18,7 +18,7 @@ const codeMs = codeSeconds * 1_000;
 const tokenPrefix = 'hgui_';
 const fileName = 'ui-sessions.json';
 
-/** What a session may do. */
+/** The scopes of a session, and the API token from which they come. */
 export type SessionGrant = {
   /** The SHA-256 in hex of the API token with which the code was requested. */
   readonly originDigest: string;
@@ -118,7 +118,7 @@ export class UiSessions {
     return before - kept.length;
   }
 
-  /** Ends the sessions whose API token is not in the configuration. */
+  /** Ends the sessions and unused codes whose API token is not in the configuration. */
   keepThoseOf(isKnown: (originDigest: string) => boolean): void {
     try {
       this.end(({ originDigest }) => !isKnown(originDigest));

@@ -2,7 +2,7 @@
 import type { VaultReply, VaultRequest, VaultStatus } from '../actors/vault/protocol.ts';
 import type { Link, PendingAsk } from '../runtime/link.ts';
 
-/** The minimum interval between two reports of unauthenticated calls. */
+/** The minimum interval between two reports of unauthenticated calls, except at a stop. */
 const reportEveryMs = 1_000;
 
 /** The part of the client that routes and admission use. */

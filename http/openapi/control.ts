@@ -1,4 +1,4 @@
-// Makes the OpenAPI document of all routes except calls of plugins and pipelines, from the declarations of the routes alone.
+// Makes the OpenAPI document of the routes of the API, except single calls of plugins and pipelines, from their declarations alone.
 import type { JsonObject } from '../../runtime/packing.ts';
 import { scopesText } from '../auth.ts';
 import { type ProblemCode, problems } from '../problem.ts';
@@ -76,7 +76,7 @@ function answersOf({ answers }: Route): JsonObject {
   return Object.fromEntries(entries);
 }
 
-/** The refusals of a route, by status. Each description lists the codes of its status. */
+/** The documented refusals of a route, by status. Each description lists the codes of its status. */
 function refusalsOf(route: Route): JsonObject {
   // `invalid_query` is always possible, because every route of the API refuses unknown query parameters.
   const codes = new Set<ProblemCode>([...problemsOf(route), 'invalid_query']);

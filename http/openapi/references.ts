@@ -1,10 +1,10 @@
-// Moves JSON Schemas into a larger document. Definitions become components, references become pointers from the root, and `$id` and `$anchor` are
-// dropped, so tools need not support these keywords.
+// Moves JSON Schemas into a larger document. Definitions become components, references within the schema become pointers from the root, and `$id` and
+// `$anchor` are dropped, so tools need not support these keywords.
 import { isObject } from '../../runtime/json-value.ts';
 import type { Json, JsonObject } from '../../runtime/packing.ts';
 
 /**
- * The keywords of JSON Schema, grouped by the kind of their value: one schema (`single`), a list of schemas, a map of schemas, or plain
+ * Keywords of JSON Schema, grouped by the kind of their value: one schema (`single`), a list of schemas, a map of schemas, or plain
  * data (`values`).
  */
 const single = ['additionalProperties', 'unevaluatedProperties', 'unevaluatedItems', 'items', 'additionalItems']

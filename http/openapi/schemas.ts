@@ -1,4 +1,4 @@
-// Schemas that many answers share.
+// Schemas that several routes or OpenAPI documents share.
 import { phaseNames, statuses } from '../../actors/job/records/job.ts';
 import { type Schema, Type } from '../../runtime/schema-type.ts';
 import { treeJobsMax } from '../../service/json/job.ts';

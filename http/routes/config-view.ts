@@ -1,4 +1,4 @@
-// GET /config/view (docs/contract.md#config-view): the configuration in force, without secrets.
+// GET /config/view (docs/contract.md#config-view): the configuration in force. Values are redacted by the words in their keys.
 
 import { logLevels } from '../../config/config.ts';
 import { redacted, viewOf } from '../../config/view.ts';

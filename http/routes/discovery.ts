@@ -140,7 +140,7 @@ type DocumentOf<P extends string, F> = {
   readonly access?: RouteAccess;
   readonly problems?: readonly ProblemCode[];
   find?(call: HttpCall<Params<P>>): F | HttpProblem;
-  /** Makes the document. Called once per configuration and path. */
+  /** Makes the document. Called at most once per configuration and path. */
   make(call: HttpCall<Params<P>, unknown, F>): JsonObject;
 };
 

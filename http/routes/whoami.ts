@@ -1,4 +1,4 @@
-// Who the caller is: the name, scopes and expiry of the caller's API token or session, but never the token itself.
+// Shows the name, scopes and expiry of the caller's API token or session, but never the token itself.
 import { Type } from '../../runtime/schema-type.ts';
 import { timestamp } from '../../service/json/timestamp.ts';
 import { instant, nullable } from '../openapi/schemas.ts';

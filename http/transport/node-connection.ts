@@ -1,4 +1,5 @@
-// A connection of node:http. Its requests are handled one after the other. Input that the parser rejects is answered with a problem document.
+// A connection of node:http. Its requests are handled one after the other. If possible, input that the parser rejects is answered with a problem
+// document.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { type HttpProblem, problem, problemHeaders, problemStatus, writeProblem } from '../problem.ts';

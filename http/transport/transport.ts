@@ -46,7 +46,7 @@ export type RequestHandler = {
 /** Thrown if the TLS library of the server rejects a certificate. */
 export class CertificateFault extends Error {}
 
-/** A bound address. Requests are answered once `open` has been called. */
+/** A bound address. No request is answered before `open` is called. */
 export type Listener = {
   readonly port: number;
   /** Whether the server accepts chunked bodies. If not, every Transfer-Encoding is refused. */
@@ -59,7 +59,7 @@ export type Listener = {
    * effect if it throws a CertificateFault.
    */
   renew(certificate: Certificate): void;
-  /** Stops accepting connections. While the service is stopping, an open connection is closed after its next answer. */
+  /** Stops accepting connections. While the service is stopping, open connections are closed after their next answer (`isClosing`). */
   stopListening(): void;
   /** Closes all connections at once. */
   close(): void;

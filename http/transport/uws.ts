@@ -106,7 +106,7 @@ async function load(): Promise<Uws> {
 /** Calls the function with paths of temporary files that contain the certificate and its key. */
 type WithPair = <T>(certificate: Certificate, use: (files: AppOptions) => T) => T;
 
-/** The certificates by server name. The app keeps its first certificate permanently, for callers that send no name. */
+/** The certificates by server name. The app keeps its first certificate permanently, for callers whose server name has no pattern. */
 class ServerNames {
   readonly #app: TemplatedApp;
   readonly #handle: (res: HttpResponse, req: HttpRequest) => void;
@@ -124,7 +124,7 @@ class ServerNames {
     const { patterns, behind } = patternsOf(certificate.names, this.#renewals);
     for (const pattern of patterns) {
       withPair(certificate, files => this.#app.addServerName(pattern, files));
-      // Each server name has its own routes, so the handler is registered for each.
+      // Each pattern has its own routes, so the handler is registered for each.
       this.#app.domain(pattern).any('/*', this.#handle);
     }
     this.served = { ...this.served, newest: certificate, namesBehind: behind };
@@ -192,7 +192,7 @@ class UwsResponse implements ResponseTarget {
     this.respond({ ...head, isClosing: true }, body + ' '.repeat(corkedBytesMax));
   }
 
-  /** Keeps the head until the first write sends it. */
+  /** Keeps the head until the first write, or the end of the answer, sends it. */
   begin(head: ResponseHead): void {
     this.#begun = head;
   }

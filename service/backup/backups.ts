@@ -24,7 +24,7 @@ export type BackupsOptions = {
 
 /** The state of the scheduled backups, for the doctor and the metrics. */
 export type BackupCondition = {
-  /** When the newest whole backup of this store in `backups.into` whose name is a time was begun. Null: none was found. */
+  /** When the newest backup was begun, of the whole backups of this store in `backups.into` whose names are times. Null: none was found. */
   readonly newestMs: number | null;
   /** Why the last scheduled backup was not written. Null: it was written, or no scheduled backup has been tried. */
   readonly failure: string | null;
@@ -36,7 +36,7 @@ export type BackupCondition = {
 const checkMs = 1_000;
 /** After a failure, a scheduled backup is tried again after this time, or after `every` if that is shorter. */
 const retryMs = 300_000;
-/** A path below `backups.into`: names without a dot at the beginning, separated by slashes. */
+/** A path below `backups.into`: at most 8 names, separated by slashes. No name begins with a dot. */
 export const backupPathPattern = '^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}(/[A-Za-z0-9_][A-Za-z0-9._-]{0,127}){0,7}$';
 
 export class Backups {

@@ -8,7 +8,7 @@ import { syncDirectory } from '../../runtime/durable-file.ts';
 import { manifestName, readManifest } from './manifest.ts';
 import { backupNamePattern } from './write.ts';
 
-/** The names of these backups, newest first. */
+/** The names of these backups, newest first, including backups that are not whole. */
 export function namesIn(into: string): readonly string[] {
   if (!existsSync(into)) return [];
   const names = readdirSync(into).filter(name => backupNamePattern.test(name));
@@ -25,7 +25,7 @@ export function newestBackupMs(into: string, storeId: string | null): number | n
       const { store_id: id, created_at: createdAt } = readManifest(join(into, name));
       if (!id || storeId === null || id === storeId) return Date.parse(createdAt);
     } catch {
-      // This backup is not whole, so the next older one counts.
+      // The manifest of this backup cannot be used, so the next older backup counts.
     }
   }
   return null;
@@ -51,8 +51,8 @@ export function removeOlder(into: string, keep: number): readonly string[] {
 }
 
 /**
- * Removes the archived segments of commit logs that no kept backup needs, and returns their paths. The log of the store `storeId` is kept while that
- * store has no backup. Throws BackupRefused if the manifest of a backup cannot be read: the segments that it needs are then unknown.
+ * Removes the archived segments of commit logs that no kept backup needs, and returns their paths. The log of the store `storeId` is kept while no
+ * backup of that store names its turn. Throws BackupRefused if the manifest of a backup cannot be read: the segments that it needs are then unknown.
  */
 export function removeOldLogs(into: string, storeId: string | null): readonly string[] {
   const oldest = new Map<string, number>();

@@ -6,7 +6,7 @@ import { storeIdPattern } from '../../runtime/store/store-id.ts';
 
 export const manifestVersion = 1;
 export const manifestName = 'manifest.json';
-/** The largest manifest that is read, in bytes. */
+/** The maximum size of a manifest, in bytes. A larger one is refused. */
 const manifestBytesMax = 65_536;
 
 /**

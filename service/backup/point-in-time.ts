@@ -55,7 +55,7 @@ export async function bringForward(
   throw new BackupRefused(`${new Date(untilMs).toISOString()} cannot be restored: ${span}${remedy}`);
 }
 
-/** The manifest of a backup. Null: the backup is not whole. If the caller named this backup (`isNamed`), throws BackupRefused instead. */
+/** The manifest of a backup. Null: it is missing or cannot be used. If the caller named this backup (`isNamed`), throws BackupRefused instead. */
 function manifestOf(backup: string, isNamed: boolean): BackupManifest | null {
   try {
     return readManifest(backup);

@@ -20,7 +20,7 @@ export type Verification = {
   readonly selfcheck: string | null;
 };
 
-/** Verifies a backup. Throws BackupRefused if the directory is not a backup. */
+/** Verifies a backup. Throws BackupRefused if the directory is not a backup, or if the manifest cannot be used. */
 export async function verifyBackup(directory: string, onBytes: OnBytes = () => {}): Promise<Verification> {
   const manifest = readManifest(directory);
   const problems: string[] = [];
@@ -28,7 +28,7 @@ export async function verifyBackup(directory: string, onBytes: OnBytes = () => {
     const wrong = await wrongIn(directory, entry, onBytes);
     if (wrong !== null) problems.push(wrong);
   }
-  // LMDB trusts the pages that it reads, so a file that differs from its hash is not opened.
+  // LMDB trusts the pages that it reads, so the ledger is opened only if all files are as the manifest says.
   if (problems.length > 0) return { manifest, problems, unsettled: null, selfcheck: null };
   try {
     const { reader, close } = openCopy(directory);

@@ -1,4 +1,4 @@
-// For the doctor's check of certificates: which certificates the HTTP listeners serve.
+// The certificates that the HTTP listeners serve, for the doctor's check of certificates.
 import { type Certificate, isSamePair } from '../../config/certificate.ts';
 import type { ListenerName } from '../../config/section/tls.ts';
 

@@ -40,7 +40,7 @@ class ChunkCache {
   }
 }
 
-/** Writes the observations that a filter selects. Streams with the same filter at the same position share the written chunks. */
+/** Writes the observations that a filter selects. Streams of this writer that are at the same position share the written chunks. */
 export class FrameWriter {
   readonly #hub: Hub;
   readonly #filter: Filter;

@@ -12,7 +12,7 @@ export const streamsMax = 2_048;
  * 16,384 characters are counted. A character takes up to three bytes.
  */
 export const streamBytesMax = 2 * 3 * (chunkCharsMax + 16_384);
-/** The interval at which each stream gets a comment line, which keeps its connection open. */
+/** The interval between the comment lines of a stream, which keep its connection open. */
 export const beatMs = 15_000;
 /** The minimum interval between passes over the streams. */
 const passMs = 10;
@@ -69,7 +69,7 @@ export class EventStreams {
   readonly #streams: Stream[] = [];
   /** How many gaps were reported to readers, by reason. */
   readonly gaps = new Map<string, number>();
-  /** The index of the stream that was visited last. The next visit is to the stream after it. */
+  /** The index that was visited last. The next visit is to the stream at the index after it. */
   #turn = 0;
   #passTimer: NodeJS.Timeout | null = null;
   #sweepTimer: NodeJS.Timeout | null = null;

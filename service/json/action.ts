@@ -9,7 +9,7 @@ import { timestamp } from './timestamp.ts';
 /** The letter that identifies the list of actions in cursors. */
 export const actionsList = 'a';
 
-/** The payload of an action's own job: the request, with the number of jobs that matched, and the time of the count (`up_to`). */
+/** The payload of an action's own job: the request, with the number of jobs (or occurrences) that matched, and the time of the count (`up_to`). */
 export type ActionRequest = JsonObject & { readonly matched: number; readonly up_to: string };
 
 /** `job`: the action's own job. `action`: the open action; undefined if it has ended. */

@@ -1,4 +1,4 @@
-// Writes jobs as JSON, for each kind of response that contains jobs.
+// Writes jobs, trees and logs as JSON, in the forms in which answers contain them.
 import type { Waits } from '../../actors/job/protocol.ts';
 import { errorOf } from '../../actors/job/records/attempt.ts';
 import type { Tally } from '../../actors/job/records/job.ts';
@@ -118,7 +118,7 @@ function timesPart(times: JobTimes | null): string {
   return runAt + expires + (deadlineUs === null ? '' : `,"deadline_at":${time(deadlineUs)}`);
 }
 
-/** The occurrence of a schedule that started the job. */
+/** The schedule that started the job, and when its occurrence was due; empty for other jobs. */
 function schedulePart({ parentJobId, rerun, submittedBy, input }: JobView): string {
   if (!submittedBy.startsWith(originPrefix) || parentJobId !== null || rerun !== null) return '';
   const { schedule } = unpack<{ readonly schedule: { readonly id: string; readonly due_at: string | null } }>(
@@ -279,7 +279,7 @@ function spansParts({ body }: LogView): JsonPart[] {
   return hasPart(body, 'spans') ? [',"spans":', part(body, true, 'spans', '')] : [];
 }
 
-/** A part of the body: JSON text if the body is small, otherwise a function for writing in chunks. `absent`: the text for a missing part. */
+/** A part of the body: JSON text if `small` is true, otherwise a function for writing in chunks. `absent`: the text for a missing part. */
 function part(body: Body, small: boolean, name: BodyPart, absent: string): JsonPart {
   if (!hasPart(body, name)) return absent;
   return small ? JSON.stringify(unpack(bodyPart(body, name)!)) : () => bodyPart(body, name)!;

@@ -7,7 +7,7 @@ import type { ScheduleDefinition } from '../../config/config.ts';
 import { delayOf } from '../../runtime/calendar/recurrence.ts';
 import { formatId } from '../../runtime/ids.ts';
 
-/** One schedule in the answer of GET /schedules. */
+/** One schedule, as GET /schedules and GET /schedule/{id} show it. */
 export function scheduleDocument({ id, state, definition, record, next, nextFireMs }: ScheduleView) {
   return {
     id,

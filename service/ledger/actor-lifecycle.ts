@@ -20,7 +20,7 @@ import type { SetAside } from '../../runtime/store/set-aside.ts';
 import { StoreFull } from '../../runtime/store/store.ts';
 import type { ReplyTo, TurnHandler } from '../../runtime/turn.ts';
 
-/** The exit statuses of the service (docs/contract.md#exit-statuses). */
+/** Exit statuses of the service (docs/contract.md#exit-statuses). */
 const exitBug = 70;
 const exitIo = 74;
 
@@ -224,7 +224,7 @@ export class ActorLifecycle {
     return [{ ...message, outcomes: [failed] }];
   }
 
-  /** Ends the actors permanently: from now on every message is refused, and there are no further commits. */
+  /** Ends the actors permanently: from now on messages that expect a reply are refused, and there are no further commits. */
   #end(exitStatus: number, message: string, delivered: readonly QueuedMessage[]): void {
     this.#number++;
     this.#state = 'over';

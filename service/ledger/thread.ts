@@ -85,7 +85,7 @@ function run({ config: first, gauges: shared, commits, loopDelay, umask, vaultKe
   const restarts = new Map<string, number>();
   const outstanding = new OutstandingFrames();
   let config = first;
-  /** The start of this thread. Occurrences of schedules before this time that have not fired count as missed. */
+  /** The start of this thread. If an occurrence of a schedule was to fire before this time and did not, it counts as missed. */
   const startedMs = Math.floor(clock.nowUs() / 1000);
   const alarms: { job?: NodeJS.Timeout; schedule?: NodeJS.Timeout } = {};
   /** Whether the disk has room as far as the actors know. A new generation of actors assumes that the disk has room. */
@@ -114,7 +114,7 @@ function run({ config: first, gauges: shared, commits, loopDelay, umask, vaultKe
   const opened = openOrTell(config, notify);
   if (!opened) return;
   const storeId = ownStoreId(opened, config.backups, log);
-  /** Copies segments of the commit log, from now on, to the archive that the configuration in force names. */
+  /** With `backups.log`, copies segments of the commit log, from now on, to the archive that the configuration in force names. */
   function archive(): void {
     const { log: isArchived, into } = config.backups;
     if (isArchived) opened!.archiveTo(archiveOf(into, storeId), (message, fields) => log('error', message, fields));

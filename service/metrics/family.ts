@@ -1,5 +1,5 @@
-// A family of metrics: what a scrape shows under one name. The number of series whose labels are names (of plugins or routes, for example) is
-// limited.
+// Families of metrics: a family has the samples that a scrape shows under one name. The number of series whose labels are names (of plugins or
+// routes, for example) is limited.
 import type { BucketExample } from '../../actors/index/records/totals.ts';
 
 export type MetricLabels = { readonly [label: string]: string };

@@ -89,7 +89,7 @@ export function openMetrics(options: MetricsOptions) {
     return 0;
   }
 
-  /** The counters of the commands. The configured commands come first. */
+  /** The counters of the commands. Those of configured plugins and pipelines come first. */
   function commands(): CommandCounts[] {
     const { plugins, pipelines } = config();
     const known = new Set(pipelines.map(({ name }) => name));
@@ -110,7 +110,7 @@ export function openMetrics(options: MetricsOptions) {
     yield* commitFamilies(options.commits);
     yield* disk.families();
     yield* processFamilies();
-    // Histograms need the most series. They come last, so the other families get their series first.
+    // These histograms need the most series. They come last, so the other families get their series first.
     if (index) yield* timeFamilies(index.totals);
   }
 

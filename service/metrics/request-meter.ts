@@ -3,7 +3,7 @@ import type { Refusal } from '../../actors/job/protocol.ts';
 import { Buckets, secondsLimits } from '../../runtime/buckets.ts';
 import type { MetricFamily } from './family.ts';
 
-/** The route of a request, as the HTTP server knows it: always the same object for the same route. */
+/** The route of a request, as the HTTP server knows it. Several objects may stand for one route, for example after a reload. */
 export type MeteredRoute = {
   readonly method: string;
   readonly path: string;
@@ -19,7 +19,7 @@ type RouteCounts = {
   readonly seconds: Buckets | null;
 };
 
-/** Stands for requests without a route (their path is unknown, or admission refused them), and for routes beyond `routesMax`. */
+/** Stands for requests without a route (for example, their path is unknown, or admission refused them), and for routes beyond `routesMax`. */
 const noRoute: MeteredRoute = { method: 'other', path: 'none', answers: {} };
 const eventStreamType = 'text/event-stream';
 /** The codes of refusals that count as refused work. Each is answered with 503. */
@@ -45,7 +45,10 @@ export class RequestMeter {
     counts.seconds?.add(durationMs / 1000);
   }
 
-  /** Counts a refusal of a POST. Admission refuses with `stopping` before it finds the route, so this code counts without a route, too. */
+  /**
+   * Counts a refusal of a POST if its code is in `reasons`. Admission refuses with `stopping` before it finds the route, so this code counts
+   * without a route, too.
+   */
   refused(route: MeteredRoute | null, code: string): void {
     if (!reasons.has(code) || (route === null ? code !== 'stopping' : route.method !== 'POST')) return;
     this.#refused.set(code, (this.#refused.get(code) ?? 0) + 1);

@@ -1,4 +1,4 @@
-// Memory in which the text of a scrape is written. Numbers and ids are written digit by digit, without intermediate strings.
+// Memory in which the text of a scrape is written. Most numbers, and ids, are written digit by digit, without intermediate strings.
 import { copyBytes } from '../../runtime/bytes.ts';
 
 const zero = 0x30;
@@ -7,7 +7,7 @@ const point = Buffer.from('.');
 const dash = Buffer.from('-');
 /** The offsets in an id before which its text form has a dash. */
 const dashes: readonly number[] = [4, 6, 8, 10];
-/** The maximum number of bytes that an integer, or a byte of an id, takes. */
+/** The number of bytes that is reserved for an integer, or for a byte of an id. Neither takes more. */
 const digitsMax = 16;
 /** Integers below this limit are exact, and JavaScript writes them without an exponent. */
 const integersMax = 1e15;

@@ -1,5 +1,5 @@
 // Finds jobs by words of their last error, or by the fingerprint of their failure, newest first. If few logs match, the index names the jobs.
-// If many match, all unsuccessful jobs (or all jobs of the given trees) are examined, because the matching ones soon fill a page. With
+// If many match, unsuccessful jobs (or the jobs of the given trees) are examined one by one, because the matching ones soon fill a page. With
 // `rerunOf`, only the reruns of that job are examined.
 
 import { matchesTexts, type Phrase, parseQuery } from '../../actors/index/records/words.ts';

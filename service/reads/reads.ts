@@ -52,7 +52,7 @@ export type StopwatchQuery = {
   readonly history: StopwatchHistory | null;
 };
 
-/** What the answer says about the history of each step over the window. */
+/** The form in which the answer shows the history of each step over the window. */
 export type StopwatchHistory = {
   /** The length of a bucket. */
   readonly minutes: number;
