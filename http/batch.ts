@@ -43,7 +43,7 @@ export type PayloadBatch = {
   readonly hash: Uint8Array;
 };
 
-/** The time that all batches together may take, in ms, before other requests are handled. */
+/** The time, in ms, after which other requests are handled before a batch continues. */
 const batchMsMax = 1;
 const slices = new Slices(() => undefined, batchMsMax);
 

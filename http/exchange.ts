@@ -164,7 +164,7 @@ export class Exchange implements HttpCall, AnswerSink {
     return undefined;
   }
 
-  /** Takes a chunk. A body in one chunk is read in place. A body in several chunks, and the body of a batch, is copied first. */
+  /** Takes a chunk. A body in one chunk is read in place, unless it is a batch. Any other body is copied first. */
   #arrived(route: Route, bytes: Uint8Array, isLast: boolean, limit: BodyLimit): Reply {
     if (isLast && this.#arriving === null && !route.batch) {
       return bytes.length <= limit.bytesMax ? this.#readBody(route, bytes) : tooLarge(limit);

@@ -1,4 +1,4 @@
-// Why work is refused, as messages for callers.
+// The messages that tell callers why their work is refused.
 import type { Refusal, RefusedWork } from '../actors/job/protocol.ts';
 import { type HttpProblem, problem } from './problem.ts';
 

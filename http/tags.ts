@@ -1,4 +1,4 @@
-// Tags in requests: `tags` of a call is an object, and `tag` of a query or filter is `key:text`.
+// Tags in requests and answers: `tags` of a call or job is an object, and each `tag` of a query or filter is `key:text`.
 import { type Schema, Type } from '../runtime/schema-type.ts';
 import { tagCharactersMax, tagKeyPattern, tagsMax } from '../runtime/tag-form.ts';
 import { type Parameter, repeated } from './query.ts';

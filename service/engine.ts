@@ -107,7 +107,7 @@ export function openEngine({ link, reader, gauges, hub, selecting, ...parts }: E
     watch: (id: JobId, onJobEnd: OnJobEnd) => waiters.join(id, onJobEnd),
     /** Called when a caller no longer waits for a job. */
     unwatch: (id: JobId, onJobEnd: OnJobEnd) => waiters.leave(id, onJobEnd),
-    /** Handles the messages that the job actor sends to the main thread. */
+    /** Handles a message of the ledger thread: a job that callers wait for has settled, or the actors have restarted. */
     receive(message: EdgeMessage): void {
       if (message.kind === 'actors_restarted') waiters.renew();
       else waiters.settled(message.id);

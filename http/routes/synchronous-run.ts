@@ -46,7 +46,10 @@ function answerRun(call: RunCall, { id, how }: WaitResult, waitMs: number): Answ
   }
 }
 
-/** Answers with the result and tree of a run that has ended. A small answer is written on this thread, any other on the reads thread. */
+/**
+ * Answers with the result of a run that has ended, and with its tree unless the caller wants none. A small answer is written on this thread, any
+ * other on the reads thread.
+ */
 async function settled(call: RunCall, id: JobId): Promise<Answer> {
   const { engine } = call;
   const isMinimal = prefersMinimal(call.headerList('prefer'));

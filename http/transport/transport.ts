@@ -15,7 +15,7 @@ export interface ResponseTarget {
    * whole body; null if the body is chunked.
    */
   onBody(length: number | null, arrived: (chunk: Uint8Array, isLast: boolean) => void): void;
-  /** Tells the server that the request will be answered later. The following requests of its connection wait until then. */
+  /** Tells the server that the request will be answered later. Until then, further requests of its connection wait, or are aborted (uws.ts). */
   hold(): void;
   respond(head: ResponseHead, body: string | Uint8Array): void;
   /**

@@ -13,7 +13,7 @@ export type MeteredRoute = {
 type RouteCounts = {
   readonly method: string;
   readonly path: string;
-  /** The number of requests by status; `goneStatus`: the caller disconnected before the answer was complete. */
+  /** The number of requests by status; `goneStatus`: the connection closed before the answer was complete. */
   readonly codes: Map<number, number>;
   /** The durations. Null: the route answers with an event stream, whose reader decides the duration. */
   readonly seconds: Buckets | null;
@@ -37,7 +37,7 @@ export class RequestMeter {
   readonly #refused = new Map<string, number>();
   readonly #deliveries = new Map<string, { readonly endpoint: string; readonly code: string; count: number }>();
 
-  /** Counts a finished request. `status` null: the caller disconnected before the answer was complete. */
+  /** Counts a finished request. `status` null: the connection closed before the answer was complete. */
   count(route: MeteredRoute | null, status: number | null, durationMs: number): void {
     const counts = this.#known.get(route ?? noRoute) ?? this.#open(route ?? noRoute);
     const code = status ?? goneStatus;

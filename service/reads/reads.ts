@@ -48,7 +48,7 @@ export type StopwatchQuery = {
   readonly subs: boolean | null;
   /** Whether the answer has the times at which the window begins and ends. */
   readonly bounds: boolean;
-  /** Null: the answer has only figures of the whole window. */
+  /** Null: the answer has neither a series nor a heat map. */
   readonly history: StopwatchHistory | null;
 };
 
