@@ -6,7 +6,7 @@ import { type HttpProblem, problem } from './problem.ts';
 
 export type Headers = readonly (readonly [name: string, value: string])[];
 export type Answer =
-  /** `body` is text, as a string or encoded as UTF-8; without `contentType` it is JSON. */
+  /** A complete answer. Without `contentType`, its body is JSON. */
   | {
       readonly kind: 'json';
       readonly status: number;

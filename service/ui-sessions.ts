@@ -8,7 +8,7 @@ import { replaceFile } from '../runtime/durable-file.ts';
 
 /** The maximum number of sessions, and also of unused codes. One more ends the oldest session (or code) of the API token that has the most. */
 export const sessionsMax = 100;
-/** How long a session lasts. */
+/** The maximum duration of a session. */
 export const sessionHours = 12;
 const sessionMs = sessionHours * 3_600_000;
 /** How long a code is valid. */

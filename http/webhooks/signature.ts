@@ -48,7 +48,7 @@ function hexDigests(header: string): Buffer[] {
 const base64Shape = /^v1,([A-Za-z0-9+/]{43}=)$/;
 
 /**
- * The digests in a header of Standard Webhooks. While keys are rotated, the header has several signatures, separated by spaces.
+ * The digests in a header of Standard Webhooks. While keys are rotated, the header may have several signatures, separated by spaces.
  * Versions other than `v1` are ignored.
  */
 function base64Digests(header: string): Buffer[] {

@@ -52,7 +52,8 @@ export function removeOlder(into: string, keep: number): readonly string[] {
 
 /**
  * Removes the archived segments of commit logs that no kept backup needs, and returns their paths. The log of the store `storeId` is kept while no
- * backup of that store names its turn. Throws BackupRefused if the manifest of a backup cannot be read: the segments that it needs are then unknown.
+ * backup of that store names its newest turn. Throws BackupRefused if the manifest of a backup cannot be read: the segments that it needs are then
+ * unknown.
  */
 export function removeOldLogs(into: string, storeId: string | null): readonly string[] {
   const oldest = new Map<string, number>();

@@ -103,7 +103,7 @@ function targetOf(to: string, at: Date): string {
   const found = statSync(path, { throwIfNoEntry: false });
   if (found?.isDirectory()) {
     if (existsSync(join(path, manifestName))) throw new BackupRefused(`${path} is a backup already; name another path`);
-    // A second backup within the same second gets the name of the next second.
+    // A second backup within the same second gets the name of the next free second.
     for (let ms = at.getTime(); ; ms += 1_000) {
       const named = join(path, nameOf(new Date(ms)));
       if (!existsSync(named)) return named;
