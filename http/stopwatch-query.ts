@@ -18,7 +18,7 @@ const bucketsMax = 400;
 export const pointsMax = 5_000;
 /** How often `step` may be given. */
 const stepsNamedMax = 20;
-/** The maximum length of `step`. A name of a step has the name of a command or pipeline, a separator, and a word or the id of the step. */
+/** The maximum length of `step`. The name of a step has the name of a command or pipeline, a separator, and a word or a step id. */
 const stepCharactersMax = 2 * nameCharactersMax;
 /** The scopes, besides `*`, that give access to exemplars. A scope is needed because exemplars contain job ids. */
 const exemplarScopes: readonly ApiScope[] = ['jobs:ro', 'jobs:rw'];

@@ -1,4 +1,4 @@
-// Actions over many jobs (docs/engine.md#actions). Callers start an action with a filter and watch it here, and cancel it as a job.
+// Actions over many jobs (docs/engine.md#actions). Callers start and watch actions here, and cancel them as jobs.
 
 import {
   actionCommands,

@@ -106,7 +106,10 @@ async function load(): Promise<Uws> {
 /** Calls the function with paths of temporary files that contain the certificate and its key. */
 type WithPair = <T>(certificate: Certificate, use: (files: AppOptions) => T) => T;
 
-/** The certificates by server name. The app keeps its first certificate permanently, for callers whose server name has no pattern. */
+/**
+ * The certificates by server name. The app keeps its first certificate permanently: callers get it if they send no server name, or one that no
+ * pattern matches.
+ */
 class ServerNames {
   readonly #app: TemplatedApp;
   readonly #handle: (res: HttpResponse, req: HttpRequest) => void;

@@ -24,7 +24,10 @@ export type BackupsOptions = {
 
 /** The state of the scheduled backups, for the doctor and the metrics. */
 export type BackupCondition = {
-  /** When the newest backup was begun, of the whole backups of this store in `backups.into` whose names are times. Null: none was found. */
+  /**
+   * When the newest backup was begun. Only whole backups of this store in `backups.into` count, and only if their names are times. Null: none was
+   * found.
+   */
   readonly newestMs: number | null;
   /** Why the last scheduled backup was not written. Null: it was written, or no scheduled backup has been tried. */
   readonly failure: string | null;

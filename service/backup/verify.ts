@@ -20,7 +20,7 @@ export type Verification = {
   readonly selfcheck: string | null;
 };
 
-/** Verifies a backup. Throws BackupRefused if the directory is not a backup, or if the manifest cannot be used. */
+/** Verifies a backup. Throws BackupRefused if the directory is not a backup, or if its manifest cannot be used. */
 export async function verifyBackup(directory: string, onBytes: OnBytes = () => {}): Promise<Verification> {
   const manifest = readManifest(directory);
   const problems: string[] = [];

@@ -12,7 +12,7 @@ export const streamsMax = 2_048;
  * 16,384 characters are counted. A character takes up to three bytes.
  */
 export const streamBytesMax = 2 * 3 * (chunkCharsMax + 16_384);
-/** The interval between the comment lines of a stream, which keep its connection open. */
+/** The time until the next comment line of a stream is due. These lines keep its connection open. */
 export const beatMs = 15_000;
 /** The minimum interval between passes over the streams. */
 const passMs = 10;

@@ -14,7 +14,7 @@ const named = ['plugin', 'command'];
 const continues = 'Continues after a restart.';
 const sinceIndex = 'Continues after a restart; begins again if the index is rebuilt.';
 
-/** The counters of all jobs ever accepted, including pruned ones. `commands`: those of configured plugins and pipelines come first. */
+/** The counters of all jobs ever accepted, including pruned ones. `commands`: in the order in which they get series (`SeriesRoom`). */
 export function countFamilies(commands: readonly CommandCounts[]): readonly MetricFamily[] {
   return [
     {

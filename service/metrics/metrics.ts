@@ -89,7 +89,7 @@ export function openMetrics(options: MetricsOptions) {
     return 0;
   }
 
-  /** The counters of the commands. Those of configured plugins and pipelines come first. */
+  /** The counters of the commands. Those of actions, and of configured plugins and pipelines, come first. */
   function commands(): CommandCounts[] {
     const { plugins, pipelines } = config();
     const known = new Set(pipelines.map(({ name }) => name));

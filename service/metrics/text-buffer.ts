@@ -1,4 +1,4 @@
-// Memory in which the text of a scrape is written. Most numbers, and ids, are written digit by digit, without intermediate strings.
+// Memory in which the text of a scrape is written. Ids and most numbers are written digit by digit, without intermediate strings.
 import { copyBytes } from '../../runtime/bytes.ts';
 
 const zero = 0x30;
