@@ -16,7 +16,6 @@ export function isFingerprint(given: string): boolean {
   return form.test(given);
 }
 
-/** The query parameter `fingerprint`. */
 export const fingerprintParameter: Parameter<string> = {
   schema: fingerprintSchema,
   rule: fingerprintRule,

@@ -72,7 +72,6 @@ export const optionMembers = {
   tags: Type.Optional(tagsSchema),
 };
 
-/** The options as query parameters. */
 export const optionParameters = {
   ...(Object.fromEntries(times.map(name => [name, fields[name].parameter])) as {
     readonly [N in OptionName]: Parameter<number>;

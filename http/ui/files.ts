@@ -38,7 +38,6 @@ export class UiFile {
 
 let loaded: ReadonlyMap<string, UiFile> | undefined;
 
-/** The files by name. */
 export function uiFiles(): ReadonlyMap<string, UiFile> {
   loaded ??= load(join(dirname(createRequire(import.meta.url).resolve('headgate/package.json')), 'dist/ui'));
   return loaded;

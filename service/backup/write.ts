@@ -35,7 +35,6 @@ export type BackupOrder = {
   readonly statePath: string;
   /** The path of the backup. If it is an existing directory, the backup is written into it, under a name made from the time. */
   readonly to: string;
-  /** The version of headgate. */
   readonly version: string;
   /** The file with the unlock key of the vault, if the backup is to contain the key. */
   readonly vaultKeyFile?: string | undefined;

@@ -182,7 +182,6 @@ function treeJobParts(job: JobView, withResult: boolean): JsonPart[] {
   return withResult ? [`${head},"result":`, ...outputParts(job), '}'] : [`${head}}`];
 }
 
-/** The job's phase within its run. */
 function phasePart({ phase }: JobView): string {
   return phase === null ? '' : `,"phase":"${phase}"`;
 }

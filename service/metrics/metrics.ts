@@ -38,7 +38,6 @@ export type MetricsOptions = {
   readonly index: () => IndexCondition;
   /** The delays of the event loops by thread, excluding the main thread. */
   readonly loopDelays: { readonly [thread: string]: LoopDelay };
-  /** Whether the reads thread is up. */
   readonly areReadsUp: () => boolean;
   /** The number of open event streams, and how many gaps were sent to readers, by reason. */
   readonly streams: () => { readonly count: number; readonly gaps: ReadonlyMap<string, number> };
