@@ -10,7 +10,7 @@ import { keyText } from './job/records/open.ts';
 export const rememberedUs = 24 * 3_600_000_000;
 export const keyHashBytes = 16;
 const untilBytes = 8;
-/** The maximum number of records that one turn checks for expiry. */
+/** The maximum number of records that one sweep checks for expiry. */
 const sweptPerTurn = 64;
 
 export class RememberedKeys {
@@ -48,7 +48,7 @@ export class RememberedKeys {
   }
 
   /**
-   * If a sweep is due, removes the expired keys among the next `sweptPerTurn` records. Must be called at the end of each turn. The table is
+   * If a sweep is due, removes the expired keys among the next `sweptPerTurn` records. Must be called at the end of a turn. The table is
    * sorted by hash, so expired keys must be searched for. True: keys were removed, and another turn must continue the sweep.
    */
   sweep(turn: Turn): boolean {

@@ -6,8 +6,8 @@ import type { Observations, Origins } from './protocol.ts';
 import { Ring, type RingEntry } from './ring.ts';
 
 /**
- * Why a subscriber misses observations. `too_slow`: the ring has dropped them. `restarted`: the id that the subscriber named is from
- * before the last restart of the service. `unknown_id`: the hub has never given out this id.
+ * Why a subscriber misses observations. `too_slow`: the ring has dropped them. `restarted`: the subscriber named an id from before the
+ * last start of the service. `unknown_id`: the subscriber named an id that is higher than the newest one.
  */
 export const gapReasons = ['too_slow', 'restarted', 'unknown_id'] as const;
 /**
@@ -29,7 +29,7 @@ export type ObservationSlice = {
 export type ObservationRead = {
   readonly gap: Gap | null;
   readonly slices: readonly ObservationSlice[];
-  /** The last id that was examined; the next read continues after it. */
+  /** The next read continues after this id. */
   readonly upTo: number;
 };
 

@@ -1,4 +1,4 @@
-// Observations are the messages of the event stream. A group has either observations of one type about jobs of one command
+// Observations are the messages of the event stream. A group has either observations of one type about jobs of one plugin and command
 // (`JobObservations`), or a single observation with its own fields (`PlainObservation`).
 import type { JobId } from '../../runtime/ids.ts';
 import type { NotStarted } from '../job/records/cancel.ts';

@@ -7,7 +7,7 @@ import type { Observations } from './protocol.ts';
 export const ringSize = 4096;
 /**
  * When the ring takes up more than about this many bytes, the oldest groups are dropped. `ringSize` observations with the longest error
- * messages would take up twice as much.
+ * messages would take up at least twice as much.
  */
 export const ringBytesMax = 8 * 2 ** 20;
 /** The approximate size of a group in bytes, excluding its ids and texts. */

@@ -30,7 +30,7 @@ export class TagIndex {
   constructor(stores: IndexStores) {
     this.#stores = stores;
     this.#upTo = taggedUpTo(stores.index);
-    // If an older ledger was restored, the index has blocks that the ledger lacks. The index then continues after the ledger's newest
+    // If an older ledger was restored, the index may have blocks that the ledger lacks. The index then continues after the ledger's newest
     // block.
     const newest = newestBlock(stores.ledger);
     if (this.#upTo && newest && Buffer.compare(newest, this.#upTo) < 0) this.#upTo = newest;

@@ -18,7 +18,7 @@ export type Node =
       readonly step: WorkStep;
       readonly next: number;
       readonly perElement: boolean;
-      /** The limits that the step sets. Undefined: the step sets none, and the limits of its plugin apply. */
+      /** The limits that the step sets for its jobs. Undefined: it sets none, or it calls a pipeline. */
       readonly limits: StepLimits | undefined;
       /**
        * Whether a failed job ends only its token at first: the step, or a fork before it, has `fail_fast: false`. The failure takes effect
@@ -60,7 +60,7 @@ export type CompiledPipeline = {
   readonly start: number;
   /** The first node of the main part, after the pipeline's own condition if it has one. */
   readonly first: number;
-  /** Whether the main part has a fork that no join follows. The result of a run is then a list, even if a single token arrives. */
+  /** Whether the main part has a `foreach` or `split` that no join follows. The result of a run is then a list, even if a single token arrives. */
   readonly endsForked: boolean;
 };
 
@@ -92,10 +92,7 @@ function compileTop(compiler: Compiler, steps: readonly Step[]): Omit<CompiledPh
   return { sequence, first: compileSteps(compiler, steps, endNode, joins, false) };
 }
 
-/**
- * Whether a token may leave these steps as several tokens: the steps have a `foreach` or `split` that no join follows. Conditions
- * are ignored.
- */
+/** Whether these steps have a `foreach` or `split` that no join follows. Conditions are ignored. */
 function isForkedBehind(steps: readonly Step[]): boolean {
   return steps.reduce((forked, step) => (forked && step.join === null) || forks(step), false);
 }

@@ -9,7 +9,7 @@ import type { Expansion } from './expansion.ts';
 import { type Cursor, cursorKey, type Origin, originKeyBytes } from './records/deferred-event.ts';
 import type { RunTable } from './run-table.ts';
 
-/** Converts all events that are stored in this way. Must be called in the first turn after startup. */
+/** Converts all events that are stored in this way, and drops those of ended or failed runs. Must be called in the first turn after startup. */
 export function adoptFloods(table: RunTable, expansion: Expansion, bodyOf: (job: JobId) => Body): void {
   const { reader, setAside, batch } = table;
   for (const { key, value } of [...reader.scan('emissions', {})]) {

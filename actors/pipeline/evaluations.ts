@@ -3,7 +3,7 @@
 import type { PartReader } from '../../runtime/parted.ts';
 import type { Sliced } from '../../runtime/slices.ts';
 
-/** Thrown when an evaluation must stop: the turn is spent, or memory has no room. It continues when the same result is requested again. */
+/** Thrown when an evaluation must stop: the turn is spent, or memory has no room. A request for the same result continues the evaluation. */
 export class UnfinishedEvaluation extends Error {}
 
 /** The stored parts and the limits that evaluations depend on. */

@@ -356,8 +356,8 @@ export class Expansion {
 }
 
 /**
- * The fan-out with which the run continues. Parked tokens come first. Among them, a token whose evaluation has no room in memory comes
- * last: it must not hold up a token whose evaluation is in memory.
+ * The fan-out with which the run continues. Parked tokens come first. Among them, tokens whose evaluations have no room in memory come
+ * last, so that they do not hold up tokens whose evaluations are in memory.
  */
 function nextFan({ fans }: Run): FanOut | undefined {
   let crowded: FanOut | undefined;
@@ -370,7 +370,7 @@ function nextFan({ fans }: Run): FanOut | undefined {
 }
 
 /**
- * Whether the fan-out must wait for the commit of the turn that has added it. This turn may be writing the list of the fan-out, or the
+ * Whether the fan-out must wait for the commit of the turn that has added it. That turn may be writing the list of the fan-out, or the
  * records from which the payload of a phase is made.
  */
 function waitsForCommit(fan: FanOut | undefined): boolean {

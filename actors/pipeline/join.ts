@@ -1,5 +1,5 @@
-// Tokens meet at joins, and at the end of the main part and of each phase. When the last token has arrived or ended, one token continues
-// after the join; at an end, the next phase begins or the run ends.
+// Tokens meet at joins, and at the end of the main part and of each phase. When the last token has arrived or ended, and no
+// failure is recorded (`failLate`), one token continues after the join; at an end, the next phase begins or the run ends.
 
 import type { JobId } from '../../runtime/ids.ts';
 import { type JsonObject, pack, unpack } from '../../runtime/packing.ts';

@@ -39,7 +39,7 @@ function reasonOf(reader: Reader, run: Run, [us, kind]: RunDeadline): Pick<Cance
   }
 }
 
-/** The options of the call that started the run. Null: the call had no options, or they cannot be read. */
+/** The options with which the run was accepted. Null: it has none, or they cannot be read. */
 function optionsOf(reader: Reader, { id }: Run): JobOptions | null {
   return (
     readable(() => {

@@ -1,4 +1,4 @@
-// The token with which a phase begins. Its payload describes the run and how its main part ended.
+// The token with which a phase begins. Its payload describes the run, and how the parts before the phase ended.
 import { formatId, indexOf } from '../../runtime/ids.ts';
 import { pack, packedNull } from '../../runtime/packing.ts';
 import { asSections, type Section } from '../../runtime/parted.ts';

@@ -1,4 +1,4 @@
-// Counts the open runs from their records, for a state that an earlier version wrote without counts.
+// Counts the open runs and the waiting emissions from their records, for a state that an earlier version wrote without counts.
 import type { JobId } from '../../runtime/ids.ts';
 import type { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Reader } from '../../runtime/store/store.ts';
@@ -11,7 +11,7 @@ import type { RunCounts } from './records/run-counts.ts';
 
 type Counted = { readonly hash: Uint8Array } & RunCounts;
 
-/** Reads every open run. Called on startup if the stored counts are incomplete. */
+/** Reads every open run and every waiting emission. Called on startup if the stored counts are incomplete. */
 export function recount(
   reader: Reader,
   versions: DefinitionVersions,

@@ -68,7 +68,7 @@ export class Runs {
     this.#release(run);
   }
 
-  /** Updates the estimated memory of the run after its records were written. */
+  /** Updates the estimated memory of the run after its records were written or read. */
   weigh(run: Run): void {
     const weight = runBytes + run.scopes.size * scopeBytes + 2 * run.bytes;
     this.#bytes += weight - run.weight;

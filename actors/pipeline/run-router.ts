@@ -161,8 +161,8 @@ export class RunRouter {
   }
 
   /**
-   * Moves the token from node to node until it becomes jobs, divides, is parked, or arrives at a join or at the end. If the pipeline's own
-   * condition does not hold, the run ends. `place` is updated at each node: an unfinished evaluation continues there.
+   * Moves the token from node to node until it enters a step with jobs, divides, is parked, or arrives at a join or at the end. If the
+   * pipeline's own condition does not hold, the run ends. `place` is updated at each node: an unfinished evaluation continues there.
    */
   #goFrom(run: Run, place: Place, hasWaited: boolean): void {
     const table = this.#table;

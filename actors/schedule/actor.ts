@@ -22,14 +22,14 @@ import { loadSchedules, reconcile, removedFor } from './reload.ts';
 export const retryMs = 1_000;
 /** A turn whose time is up still fires due schedules until it has fired this many. */
 const firedPerTurnMin = 16;
-/** How long the records of a schedule are kept after the configuration has dropped the schedule. */
+/** How long, at least, the records of a schedule are kept after the configuration has dropped the schedule. */
 export const removedKeptMs = 30 * 86_400_000;
 
 export type ScheduleActorOptions = Omit<FiringPorts, 'follow' | 'observe'> & {
   readonly config: Config;
   readonly jobs: FiringPorts['jobs'] & { readonly idempotency: IdempotencyStore };
   readonly setAside?: SetAside;
-  /** When the service started, in ms. Occurrences before this time that have not fired count as missed. */
+  /** When the service started, in ms. Occurrences whose time to fire was before this time count as missed if they have not fired. */
   readonly startedMs: number;
   /** Requests the message `alarm` at this time, or earlier; null: no message. A new request replaces the previous one. */
   readonly alarm: (atMs: number | null) => void;
@@ -59,7 +59,7 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
   let alarmMs: number | null = null;
   let isFirstTurn = true;
   let hasBegun = false;
-  /** The jobs that had ended before the first turn, and whose schedules have not recorded the end. */
+  /** The jobs that had ended before the first turn, or are no longer stored, and whose schedules have not recorded the end. */
   const endedBefore: EndedJob[] = [];
   /** Whether a restored state still waited to be resumed when `isHeld` last checked. */
   let wasRestored = false;
@@ -80,8 +80,8 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
   }
 
   /**
-   * Called at the beginning of the first turn, because jobs may end in that turn. Finds all jobs whose schedules have not
-   * recorded the end: follows the unsettled ones, and adds the ended ones to `endedBefore`.
+   * Called at the beginning of the first turn, because jobs may end in that turn. Takes the jobs that the records of schedules show as not
+   * ended: follows the unsettled ones, and adds the others to `endedBefore`.
    */
   function followAll(): void {
     for (const schedule of schedules.values()) {
@@ -174,7 +174,7 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
     return true;
   }
 
-  /** Lets the first job of the queue begin if the schedule's last job has ended. False: a job was refused, or cannot be read now. */
+  /** If the schedule's last job has ended, lets the next job of the queue begin. False: a job was refused, or cannot be read now. */
   function fireQueued(turn: Turn, schedule: OpenSchedule): boolean {
     const { queue, isRunning } = schedule.record;
     const [first, ...others] = queue;

@@ -10,7 +10,7 @@ import type { OpenSchedule } from './open-schedule.ts';
 import type { BackfillReport } from './protocol.ts';
 import { type FiredRange, firedRanges, hasFired } from './records/fired.ts';
 
-/** The maximum number of occurrences that one turn handles. */
+/** The maximum number of occurrences that one step handles. */
 export const backfilledPerTurnMax = 256;
 
 export type BackfillStep = {

@@ -13,7 +13,7 @@ import {
   type ScheduleRecord,
 } from './records/schedule.ts';
 
-/** Occurrences that were due and whose jobs were refused. They are tried again until `untilMs`, when the next occurrence is due. */
+/** Due occurrences that have not fired, because a job was refused. They are tried again until `untilMs`, when the next occurrence is due. */
 export type RefusedRuns = {
   readonly runs: readonly number[];
   readonly untilMs: number;

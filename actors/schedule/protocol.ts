@@ -37,7 +37,7 @@ export type ScheduleMessage =
   | RunSchedule
   | PauseSchedule
   | ResumeSchedule
-  /** From a timer, which the actor set with `alarm` (actor.ts): the actor checks what is due. */
+  /** From a timer, which the actor set with `alarm` (actor.ts): schedules may be due. */
   | { readonly kind: 'alarm' }
   /** From a timer: remove the records of schedules that the configuration dropped more than `removedKeptMs` ago (actor.ts). */
   | { readonly kind: 'prune' }
@@ -73,19 +73,18 @@ export interface ScheduledJobs {
    * `cancel` must not be called, because it takes jobs that have not been read for settled ones.
    */
   mayBegin(): boolean;
-  /** Cancels jobs and runs; no caller waits for an answer. Returns how many of the ids were handled. */
+  /** Cancels jobs and runs; no caller waits for an answer. Returns how many of the ids, beginning with the first, were handled. */
   cancel(ids: readonly JobId[], cancel: Cancel, turn: Turn): number;
   /** Releases a job or run that was accepted with `whenReleasedUs`. The job or run may then begin. */
   release(id: JobId, turn: Turn): Released;
   /** How the job ended, as of the last commit. Null: it has not ended. Undefined: it is no longer stored. */
   endOf(id: JobId): TerminalStatus | null | undefined;
-  /** Jobs whose end the schedule actor handles in the commit in which they end. */
+  /** The jobs and runs that the schedule actor follows to their end. */
   readonly followed: FollowedJobs;
   /** Sets the function that fires the occurrences of a backfill. */
   onBackfill(backfill: FireBackfill): void;
 }
 
-/** Jobs and runs whose end the schedule actor handles. */
 export interface FollowedJobs {
   add(id: JobId): void;
   remove(id: JobId): void;

@@ -7,7 +7,7 @@ import { OpenSchedule } from './open-schedule.ts';
 import { readFiredKey } from './records/fired.ts';
 import { decodeSchedule, type ScheduleRecord, scheduleIdOf } from './records/schedule.ts';
 
-/** The schedules that have a record in the store, by id. */
+/** The schedules that have a usable record in the store, by id. */
 export function loadSchedules(reader: Reader, setAside: SetAside): Map<string, OpenSchedule> {
   const schedules = new Map<string, OpenSchedule>();
   for (const { key, value } of reader.scan('schedules', {})) {
@@ -29,8 +29,8 @@ export function loadSchedules(reader: Reader, setAside: SetAside): Map<string, O
 export type Reconciled = { readonly schedule: OpenSchedule; readonly dropped: readonly number[] };
 
 /**
- * Applies a configuration. A schedule that is new, was off, or has a changed recurrence starts afresh: its occurrences up to `nowMs`
- * count as past (`lastDueMs`). Any other schedule that was just loaded from the store has been able to fire since `liveMs`.
+ * Applies a configuration. An enabled schedule that is new, was off, or has a changed recurrence starts afresh: its occurrences up to
+ * `nowMs` count as past (`lastDueMs`). Any other enabled schedule that was just loaded from the store has been able to fire since `liveMs`.
  */
 export function reconcile(
   schedules: Map<string, OpenSchedule>,

@@ -13,9 +13,9 @@ import { nextKeyFile } from './unlock-key.ts';
 
 export type Abandonment = {
   readonly atUs: number;
-  /** The directory of a separate store, to which the records are moved in their sealed form. Null: there were no records. */
+  /** The directory of a separate store, to which the records are moved unchanged. Null: there were no records. */
   readonly records: string | null;
-  /** The path of the key file, before and after it is renamed. Null: there was no key file. */
+  /** The path of the key file, before and after it is renamed. Null: there was neither a key file nor the file of a pending key. */
   readonly keyFile: { readonly from: string; readonly to: string } | null;
   readonly isSettled: boolean;
 };

@@ -34,7 +34,7 @@ export type VaultActor = Actor &
   VaultDelivery & {
     /** The status at the end of the last turn. */
     readonly state: VaultStatus;
-    /** Called after a reload: opens the vault if none is open. */
+    /** Called after a reload: tries to open the vault if none is open. */
     reconfigure(): void;
     /**
      * Writes the table of contents and the keyring if the turn has changed them. If the digest of the admin token has changed,
@@ -210,7 +210,7 @@ function damageTo({ principals, damaged }: Vault, instance: string): string | nu
   return `the record of the secret ${secret} does not open, and it may be granted to ${instance}`;
 }
 
-/** The delivery to the instance. Null: no principal of the kind `plugin` has the instance's name, or no secret is granted to it. */
+/** The delivery to the instance. Null: no principal of the kind `plugin` has the instance's name, or no active secret is granted to it. */
 function instanceSecrets(vault: Vault, instance: string): InstanceSecrets | null {
   const principal = vault.principals.get(instance);
   if (principal?.kind !== 'plugin') return null;

@@ -1,4 +1,4 @@
-// Prunes the audit trail: exports the oldest records if an export directory is configured, and then removes them, over several turns.
+// Prunes the audit trail: exports the oldest records if an export directory is configured, and then removes them. This may take several turns.
 //
 // With an export, all records of a pruning are verified, and are on disk in a complete file, before the first one is removed. So a
 // crash during the removal loses no record. Each commit that removes records adds an audit record about the removal.
@@ -21,11 +21,11 @@ import type { Vault } from './vault.ts';
 
 /** The maximum number of records that one turn verifies and then exports or removes. This takes a few milliseconds. */
 export const recordsPerTurnMax = 500;
-/** The maximum number of records that one pruning exports to a file and removes. The next pruning continues after them. */
+/** The maximum number of records that one pruning exports or removes. The next pruning continues after them. */
 export const recordsPerJobMax = 50_000;
 /** The maximum number of prunings that callers have requested and that wait to start. */
 const waitingJobsMax = 16;
-/** Retention starts a pruning only when the oldest record exceeds the age that retention allows by more than this time. */
+/** Retention waits until the oldest record exceeds the allowed age by more than this time. */
 const retentionSlackUs = 3_600_000_000;
 /** How long retention waits after a failed export. */
 const exportRetryUs = 60_000_000;
@@ -79,8 +79,8 @@ export class AuditPruning {
   }
 
   /**
-   * Starts a pruning by retention if the oldest record is too old. Does nothing while a pruning runs, for `exportRetryUs` after a failed
-   * export, or after a record did not verify.
+   * Starts a pruning by retention if the oldest record is too old, or cannot be read. Does nothing while a pruning runs, for
+   * `exportRetryUs` after a failed export, or after a record did not verify.
    */
   retain(vault: Vault, { beforeUs }: PruneAudit, turn: Turn): void {
     if (this.#job !== null || this.#isTrailBroken || turn.nowUs < this.#retentionWaitsUntilUs) return;

@@ -143,7 +143,7 @@ function namesOf(secrets: readonly Secret[]): string[] {
   return secrets.map(({ name }) => name).sort();
 }
 
-/** The changes that remove the principal from the grants of every secret. */
+/** The changes that remove the principal from the grants of secrets. */
 function ungrant({ secrets }: VaultContents, principal: string, nowUs: number): VaultChange[] {
   return [...secrets.values()]
     .filter(({ grants }) => grants.includes(principal))

@@ -3,7 +3,10 @@ import type { ReplyTo, Turn } from '../../runtime/turn.ts';
 import type { Principal, Secret } from './records/secret.ts';
 
 type Named = { readonly name: string };
-/** A request of a caller. In `secret.set` of a known secret, an absent field leaves that part of the record unchanged. */
+/**
+ * A request of a caller. In `secret.set` of a known secret, an absent field leaves that part of the record unchanged. A change from
+ * `manual` to `auto` always gives the secret a new value.
+ */
 export type VaultRequest =
   | (Named & { readonly op: 'principal.register'; readonly principalKind: string })
   | (Named & { readonly op: 'principal.revoke' | 'principal.purge' | 'principal.roll' | 'secret.revoke' })
@@ -61,7 +64,7 @@ export type VaultReply =
   /** The request was refused without a detail. `unauthorized`: the admin token was rotated after the caller was admitted. */
   | { readonly kind: 'refused'; readonly refusal: 'unauthorized' | 'vault_unavailable' | 'disk_full' | 'unavailable' };
 
-/** From the main thread: a call with the admin token, whose SHA-256 is `presented`. The answer is a VaultReply. */
+/** From the main thread: a call with the admin token. `presented`: its digest, in the form of `adminDigest`. The answer is a VaultReply. */
 export type VaultCall = {
   readonly kind: 'call';
   readonly replyTo: ReplyTo;
@@ -116,7 +119,7 @@ export interface VaultDelivery {
 }
 
 /**
- * Returns the secrets for these jobs (`ids`: 16 bytes each) of a plugin instance, and adds an audit record of the delivery to the turn.
- * Null: there is no vault, or no secret is granted to the instance. Throws if `waitsFor` gives a reason for the instance.
+ * Returns the delivery for these jobs (`ids`: 16 bytes each) of a plugin instance, and adds an audit record about it to the turn. Null:
+ * there is no vault, or no active secret is granted to the instance. Throws if `waitsFor` gives a reason for the instance.
  */
 export type Deliver = (turn: Turn, instance: string, ids: Uint8Array) => Delivery | null;

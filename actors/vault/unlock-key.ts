@@ -30,7 +30,7 @@ export function looseModeOf({ file, variable }: KeySource): string | null {
   return (mode & 0o077) === 0 ? null : (mode & 0o777).toString(8).padStart(4, '0');
 }
 
-/** What an operator can do about a sealed vault. */
+/** The advice for the operator of a sealed vault. */
 export function remedyOf({ file, variable }: KeySource): string {
   const right =
     variable === undefined ? `put the right unlock key into ${file}` : `set ${keyVariable} to the right key`;
@@ -38,7 +38,7 @@ export function remedyOf({ file, variable }: KeySource): string {
   return `jobs wait uncharged until the vault opens: ${right} ${again}; if the key or the records are lost, stop the service and run "headgate vault abandon"`;
 }
 
-/** What an operator can do about single records that do not open. */
+/** The advice for the operator of a vault with single records that do not open. */
 export const damageRemedy =
   'set these secrets again with value and grants, register these principals again, or restore the whole state from a backup';
 
@@ -76,8 +76,8 @@ export function takeNextKey(file: string): void {
 }
 
 /**
- * Completes a change of the unlock key that a crash interrupted: keeps whichever of the old and new keys opens the keyring. No other
- * process may have the store open for writing.
+ * Completes a change of the key file that a crash interrupted. Of the old and the new key, the one that opens the keyring is kept. If
+ * neither opens it, both files stay. No other process may have the store open for writing.
  */
 export function settleKeys(reader: Reader, { file, variable }: KeySource): void {
   if (variable !== undefined) return;

@@ -1,4 +1,4 @@
-// Waits for the indexer: a caller who has seen a job end then finds the job in the index.
+// Waits for the indexer, so that a caller who has seen a job end finds the job in the index.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { IndexTable, Reader } from '../../../runtime/store/store.ts';
 import { newestCommitUs } from '../../job/records/journal.ts';

@@ -40,7 +40,7 @@ function noTimes(): RecentTimes {
   return { run: new Histogram(), queue: new Histogram() };
 }
 
-/** What the step of a page measures. Null: another time of a command, or a step of a pipeline, which has a slash in its name. */
+/** The kind of time that the step of a page measures. Null: another time of a command, or a pipeline step, which has a slash in its name. */
 function whatOf(step: string): keyof RecentTimes | null {
   if (step.includes('/')) return null;
   if (step.endsWith('.run')) return 'run';

@@ -8,7 +8,7 @@ import { bucketOf, Histogram, octaveOf } from '../records/histogram.ts';
 export const stepExemplarsMax = 5;
 export const cellExemplarsMax = 3;
 
-/** What a caller wants besides the figures of the whole window. */
+/** The wanted parts of a history. */
 export type StepHistoryQuery = {
   /** The length of a bucket. */
   readonly minutes: number;

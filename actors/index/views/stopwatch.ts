@@ -1,4 +1,4 @@
-// Reads the stopwatch: merges the pages of all minutes in a window.
+// Reads the stopwatch: merges a plugin's pages of all minutes in a window.
 import type { IndexTable, Reader } from '../../../runtime/store/store.ts';
 import { Histogram, type Histogram as Times } from '../records/histogram.ts';
 import { histogramIn, minutesKept, minuteUs, pageKey, readPage } from '../records/stopwatch.ts';
@@ -34,7 +34,7 @@ export function windowOf(fromUs: number, nowUs: number, toUs: number | null = nu
 export type ReadingScope = {
   /** Null: all steps. */
   readonly steps?: ReadonlySet<string> | null;
-  /** What the history of each step must have. Null: no history is wanted. */
+  /** The wanted parts of each step's history. Null: no history is wanted. */
   readonly history?: StepHistoryQuery | null;
 };
 

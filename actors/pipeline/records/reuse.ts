@@ -1,9 +1,9 @@
 // The records of reruns `from: failed`: the index of the jobs that a rerun can reuse, the trees that must be kept for it, the jobs that it
 // has reused, the pruned jobs without which a run cannot be rerun in this way, and the events that a run dropped.
 //
-// A job is found by its address: its ordinal in its fork, and a hash of the fork's place in its run, of that run's place in the run that
-// called it, and so on up to the original run. If the forks of two runs of one definition have the same elements, branches and events,
-// their jobs have the same addresses.
+// A job is found by its address: its ordinal in its fork, and a hash. The hash covers the fork's place in its run, that run's place in the
+// run that called it, and so on up to the original run. If the forks of two runs of one definition have the same elements, branches and
+// events, their jobs have the same addresses.
 import { createHash } from 'node:crypto';
 import { type BlockKey, blockKeyBytes, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';

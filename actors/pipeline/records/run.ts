@@ -58,8 +58,8 @@ export type StoredScope = {
   /** Whether all tokens that have arrived or ended in the scope so far have passed only reused jobs. */
   isReused: boolean;
   /**
-   * Why the current part of the run, or the token that entered the scope, fails at the next join or end: a job failed after a fork with
-   * `fail_fast: false`. Null: neither fails there.
+   * The first failure of a token that had passed a fork with `fail_fast: false`. It takes effect at the next join or end (`failAtJoin` in
+   * join.ts). Null: no such token has failed.
    */
   failure: string | null;
   /**

@@ -7,12 +7,12 @@ import type { Batch, Reader } from '../../../runtime/store/store.ts';
 
 export const rangesMax = 1_000;
 
-/** All occurrences of the recurrence from `firstMs` to `lastMs` have fired. */
+/** A range: all occurrences of the recurrence from `firstMs` to `lastMs` have fired. `count`: their number. */
 export type FiredRange = {
   readonly firstMs: number;
   readonly lastMs: number;
   readonly count: number;
-  /** The recurrence that the schedule had when the occurrences fired. */
+  /** The recurrence that the schedule had when the first of the occurrences fired. */
   readonly recurrence: Recurrence;
   readonly originMs: number;
 };

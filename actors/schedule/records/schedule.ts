@@ -1,5 +1,5 @@
 // The table of schedules: the state of each schedule, and the recurrence to which its times belong. Other settings are not stored. The commit
-// that fires an occurrence also writes the record. The record is removed 30 days after the configuration has dropped the schedule.
+// that fires an occurrence also writes the record. The record is kept for 30 days after the configuration has dropped the schedule.
 import type { Recurrence } from '../../../runtime/calendar/recurrence.ts';
 import type { JobId } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
@@ -26,8 +26,8 @@ export type ScheduleOutcome = (typeof scheduleOutcomes)[number];
 /** An entry of the history. */
 export type Firing =
   /**
-   * `dueMs` null: a caller started the job by hand. `status` null: the job has not ended. `missed`: how many occurrences since
-   * the one that fired before were missed.
+   * `dueMs` null: a caller started the job by hand. `status` null: the job has not ended. `missed`: how many occurrences were missed
+   * between the previous firing and this one, at most `missedMax` (plan.ts).
    */
   | {
       readonly kind: 'fired';
@@ -37,7 +37,7 @@ export type Firing =
       readonly status: TerminalStatus | null;
       readonly missed: number;
     }
-  /** Consecutive occurrences that did not fire, all for the same reason. */
+  /** Occurrences that did not fire, all for the same reason. */
   | {
       readonly kind: 'passed';
       readonly reason: PassReason;
@@ -55,16 +55,17 @@ export type SchedulePause = { readonly by: string; readonly reason: string | nul
 /** Times are ms since the epoch. */
 export type ScheduleRecord = {
   readonly recurrence: Recurrence;
-  /** When the schedule was first loaded. */
+  /** When this record was created. */
   readonly createdMs: number;
   /** The time from which `every` counts. */
   readonly originMs: number;
   /** Occurrences up to this time are past: only the queue or a backfill can still start their jobs. */
   readonly lastDueMs: number;
-  /** The job of the last occurrence that began. Null: no occurrence has begun. */
+  /** The job of the occurrence that began last. Backfills do not change it. Null: no occurrence has begun. */
   readonly last: JobId | null;
+  /** Whether `last` has not ended. */
   readonly isRunning: boolean;
-  /** How many firings have failed in a row. */
+  /** How many firings have failed in a row, not counting cancelled ones. */
   readonly failures: number;
   readonly pause: SchedulePause | null;
   /** Occurrences that wait for the end of the last job, in order. */
@@ -74,8 +75,8 @@ export type ScheduleRecord = {
   /** When the configuration dropped the schedule. Null: the configuration has the schedule. */
   readonly removedMs: number | null;
   /**
-   * How many occurrences fired (`fired`), how often callers ran the schedule by hand (`by_hand`), and how many occurrences did not fire, by
-   * reason.
+   * How many occurrences fired (`fired`; without backfills), how often callers ran the schedule by hand (`by_hand`), and how many
+   * occurrences did not fire, by reason.
    */
   readonly counts?: { readonly [O in ScheduleOutcome]?: number };
   /** The `firstMs` of the record in `fired` that the next firing may extend. Null: the next firing begins a new record. */

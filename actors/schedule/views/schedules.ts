@@ -44,7 +44,7 @@ function stateOf(
   return next.length === 0 ? 'finished' : 'active';
 }
 
-/** The first of them may be due already, if its delay by jitter has not ended. */
+/** The next occurrences to fire. The first one may be due already, if its delay by jitter has not ended. */
 function nextOf(definition: ScheduleDefinition, record: ScheduleRecord | null, nowMs: number): readonly number[] {
   const { id, recurrence, jitterMs } = definition;
   const next: number[] = [];

@@ -41,7 +41,7 @@ function sealOf(keyring: Keyring, after: AuditEnd, end: AuditEnd): Buffer {
 
 /** Verifies a file line by line. Each problem is a clause that a caller puts after the name of the file. */
 export class TrailFileCheck {
-  /** The newest verified record; before the first one, the record that the head names. Null: the head has not been read. */
+  /** The newest verified record; before the first one, the record after which the file begins. Null: the head has not been read. */
   end: AuditEnd | null = null;
   #after: AuditEnd | null = null;
   #isSealed = false;
@@ -63,7 +63,7 @@ export class TrailFileCheck {
     return 'seal' in value ? this.#close(value) : this.#next(value);
   }
 
-  /** The fault of the file, once all lines have been taken. Null: the file verifies. */
+  /** The fault of a file whose lines have all been taken, each without a fault. Null: the file verifies. */
   get problem(): string | null {
     if (this.end === null) return 'the file is empty';
     return this.#isSealed ? null : `the closing line is missing after record ${this.end.seq}`;
