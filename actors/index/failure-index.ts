@@ -121,8 +121,9 @@ export class FailureIndex implements JournalConsumer {
   }
 
   /**
-   * The group to drop: among the groups that are not on trial, the one that was seen least recently. Once a quarter of the groups is on trial,
-   * it is the oldest of these instead. So errors that occur once, and many errors that take turns, push out at most a quarter of the groups.
+   * The group to drop: among the groups that are not on trial, the one that was seen least recently. Once a quarter of the groups is on
+   * trial, the oldest group on trial is dropped instead. So errors that occur once, and many errors that take turns, push out at most a
+   * quarter of the groups.
    */
   #leastMissed(): string {
     const isTrialFull = this.#onTrial.size >= this.#groupsMax * failureTrialShare;

@@ -2,8 +2,8 @@
 // very many events, the payload is large, or the turn has no time left. While too many runs are open, or other events or hooks wait,
 // all new events wait.
 //
-// The trees take turns. Within a tree, the list of events that was deferred last is taken first. Until the first event of a list is taken,
-// memory holds only the id of its job; for a hook, only its key.
+// The trees take turns. Within a tree, newer lists of events are taken before older ones. Until the first event of a list is taken, memory
+// holds only the id of its job; for a hook, only its key.
 import { unpinned } from '../../runtime/bytes.ts';
 import { type Body, bodyPart } from '../../runtime/host/wire/outcome.ts';
 import type { JobId } from '../../runtime/ids.ts';

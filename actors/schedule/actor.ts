@@ -1,4 +1,4 @@
-// The schedule actor, the only writer of schedules. At the end of each turn, it fires the occurrences that are due. The commit that
+// The schedule actor, the only writer of schedules. At the end of each turn, it fires due occurrences. The commit that
 // creates the job of an occurrence also records that the occurrence has fired.
 import type { Config } from '../../config/config.ts';
 import { nextDue } from '../../runtime/calendar/recurrence.ts';

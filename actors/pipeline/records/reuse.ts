@@ -14,7 +14,7 @@ const addressEnd = jobIdBytes + addressBytes;
 const keyBytes = addressEnd + 4;
 const ordinalMax = 0xffffffff;
 
-/** The address of the original run itself. */
+/** The address of the original run itself, and of its rerun. */
 export const topAddress: Uint8Array = new Uint8Array(addressBytes);
 
 /** A place in a run: a step, its scope, and the forks on the way to it. */

@@ -14,11 +14,11 @@ import type { Tags } from '../../job/records/tags.ts';
 import { ArrivalLog } from './arrivals.ts';
 import type { RunDeadline } from './run-deadline.ts';
 
-/** A value that a token added to the context, with its keys and the token's path. */
+/** A value in the context of a token that has arrived, with its keys and the token's path. */
 export type MergedValue = { readonly keys: readonly string[]; readonly path: readonly number[]; readonly value: Json };
 /**
- * By keys (as JSON): a value that a token added to the context. If several tokens added values under the same keys, the map has
- * the value of the first token in the order of paths.
+ * By keys (as JSON): the values in the contexts of arrived tokens. If several tokens have a value under the same keys, the map has the
+ * value of the first token in the order of paths.
  */
 export type MergedValues = Map<string, MergedValue>;
 

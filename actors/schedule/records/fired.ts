@@ -1,4 +1,4 @@
-// The table of occurrences that have fired; a backfill skips these occurrences. Consecutive occurrences that have all fired share a
+// The table of occurrences that have fired; a backfill skips these occurrences. Consecutive occurrences that have all fired can share a
 // record. A schedule has at most `rangesMax` records. When another is added, the oldest record is removed, and all occurrences up to the
 // end of its range count as fired.
 import { isDue, type Recurrence } from '../../../runtime/calendar/recurrence.ts';

@@ -19,7 +19,7 @@ export function rangesOf(ids: Uint8Array): string[] {
   return ranges;
 }
 
-/** Whether the id after the id at `at` is the next job of the same block. */
+/** Whether the id at the offset `at` is followed by the id of the next job of the same block. */
 function isAdjacent(ids: Buffer, at: number): boolean {
   const next = at + jobIdBytes;
   if (next >= ids.length) return false;
