@@ -80,7 +80,7 @@ export class Descendants {
     const made = this.#reader.get('descendants', root);
     const open = this.#reader.get('open_trees', root);
     if (!made && !open) return undefined;
-    // If the number of descendants is not stored or cannot be read, -1 makes `room` count them.
+    // If the number of descendants is not stored or cannot be read, -1 makes `room` count them, in the first `keptFromMax` entries of `tree`.
     const tree = this.#add(
       root,
       this.#number('descendants', root, made) ?? -1,
