@@ -2,7 +2,7 @@
 // read.
 //
 // The service requires a valid configuration; its clients do not. An unset variable, a broken plugin or a wrong key outside these
-// settings does not matter. For a setting that cannot be read, the default is returned together with the problems.
+// settings does not matter. If a setting cannot be read, its default is returned with the problems that were found.
 import { type ConfigProblem, formatProblems, reportIn } from './check/problem.ts';
 import type { ApiToken, ListenAddress } from './config.ts';
 import { parseListen } from './quantity.ts';

@@ -4,16 +4,16 @@ import { isIP } from 'node:net';
 import type { TlsFiles } from './config.ts';
 import { diskReason, type Files } from './source/files.ts';
 
-/** The maximum size of the certificate file, which contains the chain, and of the key file. */
+/** The maximum size of each of the two files. The certificate file also contains the chain. */
 export const pemBytesMax = 1_048_576;
 /** If a certificate expires within this time, the doctor's check `certificates` fails. */
 export const endsSoonMs = 14 * 86_400_000;
 
 /** A certificate and the key that belongs to it. */
 export type Certificate = {
-  /** The certificates as PEM: the service's own first, then its chain. */
+  /** The content of the certificate file. Its first PEM certificate is the service's own; its chain follows. */
   readonly chain: Buffer;
-  /** The private key, as PEM. */
+  /** The content of the key file, which is PEM. */
   readonly key: Buffer;
   /** The host names for which the certificate is valid, in lower case; a name can begin with `*.`. */
   readonly names: readonly string[];
@@ -31,12 +31,12 @@ export type CertificateReading = {
   readonly warnings: readonly CertificateProblem[];
 };
 
-/** The permission bits that users other than the owner and the group must not have. The group, such as `ssl-cert`, is trusted. */
+/** The bits that a file's mode must not have: with them, everyone could write the file or read the key. The group, such as `ssl-cert`, is trusted. */
 const looseBits: { readonly [file in TlsFile]: number } = { cert: 0o002, key: 0o006 };
 
 export type ReadingRules = {
   readonly nowMs: number;
-  /** Whether a file whose mode has one of `looseBits` is a problem instead of a warning. */
+  /** Whether a file with a mode that `looseBits` forbids is a problem instead of a warning. */
   readonly strict: boolean;
 };
 

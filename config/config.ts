@@ -1,4 +1,4 @@
-// The type of a loaded and checked configuration: plain frozen data that can be passed to any thread.
+// The type of the configuration: plain data that can be passed to any thread. `loadConfig` freezes it.
 
 import type { Recurrence } from '../runtime/calendar/recurrence.ts';
 import type { LogSizes } from '../runtime/commit-log/log-sizes.ts';
@@ -73,7 +73,7 @@ export type Command = {
   readonly outputSchema: JsonObject | null;
   readonly idempotent: boolean;
   readonly retrySafe: boolean;
-  /** How many jobs of the command one thread or persistent process may run at once; absent: 1. */
+  /** How many jobs of the command one thread or persistent process may run at once, unless the instance sets another number; absent: 1. */
   readonly concurrency?: number;
   /** Whether `state_updates` replace the plugin's state instead of being merged into it. */
   readonly replacesState?: true;
@@ -97,8 +97,9 @@ export type Manifest = {
   readonly commands: readonly Command[];
   readonly configKeys: { readonly required: readonly string[]; readonly optional: readonly string[] };
   /**
-   * In strict mode: the SHA-256 in hex of every sealed file in the directory, by its relative path with links resolved. Outside
-   * node_modules, only files with these hashes are loaded or started. Files in node_modules are not sealed, except an entrypoint.
+   * In strict mode: the SHA-256 in hex of every sealed file in the directory, by its relative path with links resolved. A file of the
+   * directory outside node_modules is started, or loaded as a module, only if it has its hash. Files in node_modules are not sealed, except an
+   * entrypoint.
    */
   readonly digests?: { readonly [path: string]: string };
   /** The minimum sandbox of the instances of a process plugin; absent: no sandbox is required. */
@@ -198,14 +199,14 @@ export type Config = {
   readonly log: {
     /** Null: `text` if stderr is a terminal, else `json`. */
     readonly format: LogFormat | null;
-    /** The jobs that are logged when they end. */
+    /** Which jobs are logged when they end. */
     readonly jobs: (typeof loggedJobs)[number];
     /** The maximum number of lines per minute, separately for jobs, control calls, refused deliveries, and calls that got 401 or 403. */
     readonly perMinute: number;
   };
   readonly state: {
     readonly path: string;
-    /** `heldMs`: when a plugin or command has been unable to run for this long, its queued jobs fail. */
+    /** `heldMs`: when a plugin or command has had held jobs for this long, its queued jobs are ended. Pauses do not count. */
     readonly retention: { readonly jobsMs: number; readonly jobsMax: number; readonly heldMs: number };
     readonly log: LogSizes;
   };
@@ -274,7 +275,7 @@ export const loggedJobs = ['none', 'failed', 'all'] as const;
 export const servers = ['auto', 'uws', 'node'] as const;
 
 type SectionName = 'service' | 'state' | 'api' | 'webhooks' | 'metrics' | 'vault' | 'backups';
-/** The name of a value in a section of `Config`, such as `service.workersMax`. */
+/** The name of a value in one of these sections of `Config`, such as `service.workersMax`. */
 export type SettingName = { [S in SectionName]: `${S}.${keyof Config[S] & string}` }[SectionName];
 
 /**

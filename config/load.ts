@@ -1,4 +1,4 @@
-// Loads the configuration. The result is a frozen `Config` that was checked and compared with its lock, or all problems.
+// Loads the configuration: checks it and, if it is sealed, compares it with its lock. The result is a frozen `Config`, or all problems.
 import { relative } from 'node:path';
 import type { Config, Manifest } from './config.ts';
 import { type ReadOptions, readConfiguration } from './reading.ts';
@@ -9,8 +9,8 @@ import { diskFiles, isWithin } from './source/files.ts';
 
 export type LoadOptions = ReadOptions & {
   /**
-   * The directory in which the accepted lock is noted (`config/seal/acceptance.ts`). A reload passes the state directory of the
-   * running service. Default: `state.path` of the configuration.
+   * The directory in which the accepted lock is noted (`config/seal/acceptance.ts`). A running service passes its state directory. Default:
+   * `state.path` of the configuration.
    */
   readonly statePath?: string | undefined;
 };
@@ -46,7 +46,7 @@ export function sealWarnings({ strict, findings, cautions }: Seal): string[] {
   return [...(strict ? [] : findings), ...cautions];
 }
 
-/** The warning that the note of the accepted lock is missing beside the seal key, with the reason. */
+/** The warning that the note beside the seal key lacks the accepted lock, with the reason. */
 export function sealGap(reason: string): string {
   return `the note of the accepted lock exists only in state.path, so a changed configuration could evade the check by naming another state.path (${reason})`;
 }

@@ -1,4 +1,4 @@
-// Parses durations (`250ms 30s 5m 24h 7d`), sizes (`512KB 1MB 1GB`) and listen addresses (`127.0.0.1:8080`).
+// Durations (`250ms 30s 5m 24h 7d`), sizes (`512KB 1MB 1GB`) and listen addresses (`127.0.0.1:8080`) as text.
 import type { ListenAddress } from './config.ts';
 
 const unitMs: { readonly [unit: string]: number } = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
@@ -14,13 +14,13 @@ export function parseDuration(text: string | undefined): number | undefined {
   return measured(text, durationPattern, unitMs);
 }
 
-/** The duration in the largest unit in which it is a whole number. */
+/** The duration in the largest unit in which it is a whole number; 0 is `0ms`. */
 export function formatDuration(ms: number): string {
   const fitting = Object.entries(unitMs).findLast(([, size]) => ms % size === 0);
   return fitting && ms > 0 ? `${ms / fitting[1]}${fitting[0]}` : `${ms}ms`;
 }
 
-/** Parses a size to bytes; undefined if the text is not a size. Units are powers of 1024. */
+/** Parses a size to bytes; undefined if the value is not a size. A number is in bytes. Units are powers of 1024. */
 export function parseSize(text: string | number | undefined): number | undefined {
   if (typeof text === 'number') return Number.isSafeInteger(text) && text > 0 ? text : undefined;
   return measured(text, sizePattern, unitBytes);

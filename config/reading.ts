@@ -41,14 +41,14 @@ export type ReadOptions = {
 export type ConfigReading = {
   /** The configuration. It may be used only if there are no problems; it is not frozen yet. */
   readonly config: Config;
-  /** The certificates of the listeners. They are not part of `config`, because `config` is passed to every thread. */
+  /** The certificates of the listeners. They are not part of `config`, because `config` is passed to other threads. */
   readonly certificates: Certificates;
   /** Lines `file:line:column: path: what is wrong and what would be right`, sorted by file (in the order of reading), line and column. */
   readonly problems: readonly string[];
   readonly warnings: readonly string[];
   /** The location of every plugin in the roots, valid or not. */
   readonly pluginPlaces: readonly PluginDirectory[];
-  /** The manifest of every valid plugin in the roots, enabled or not. */
+  /** The manifest of every valid plugin in the roots, enabled or not. Of plugins with the same name, only the first one counts. */
   readonly manifests: readonly Manifest[];
   /** The bytes of each file that was parsed, by path. */
   readonly bytes: ReadonlyMap<string, Uint8Array>;

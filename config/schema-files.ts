@@ -1,5 +1,5 @@
 // The JSON Schemas for editors, shipped in config/schema/ and printed by `headgate config schema`. They are derived from the schemas
-// that check a loaded configuration.
+// that check the files when they are loaded.
 
 import type { Json, JsonObject } from '../runtime/packing.ts';
 import { manifestSchema, openManifestSchema } from './plugin/manifest-schema.ts';
@@ -9,7 +9,7 @@ import { settingsSchema } from './section/settings.ts';
 const draft = 'http://json-schema.org/draft-07/schema#';
 const scalarTypes: readonly Json[] = ['string', 'integer', 'number', 'boolean'];
 
-/** The schema of configuration files, with pipelines. It allows text with a variable, `${NAME}`, in place of scalars. */
+/** The schema of configuration files. It allows text with a variable, `${NAME}`, in place of scalars. */
 export function configSchema(): JsonObject {
   const settings = forFiles(withReload(settingsSchema, ''), true) as JsonObject;
   return { $schema: draft, title: 'headgate configuration', ...settings };
@@ -35,7 +35,7 @@ export function schemaFiles(): { readonly [name: string]: string } {
   return { 'config.json': format(configSchema()), 'manifest.json': format(manifestFileSchema()) };
 }
 
-/** Marks every setting as `live`, if a reload applies it, or as `restart`, if only the next start does. */
+/** Marks every setting as `live`, if a reload applies it, or as `restart`, if only the next start does; the description then says so too. */
 function withReload(schema: JsonObject, path: string): JsonObject {
   const properties = schema['properties'] as { readonly [key: string]: JsonObject } | undefined;
   const restart = restartSettings.find(({ key }) => key === path);

@@ -1,4 +1,4 @@
-// The configuration without its secrets (docs/contract.md#config-view): API tokens, keys, and values whose key names a secret.
+// The view of the configuration (docs/contract.md#config-view). It shows no API tokens, no keys, and no values whose key names a secret.
 //
 // Only keys are examined. A password inside an address, under a key such as `url`, is shown: such a password needs a key of its
 // own to be redacted.
@@ -72,7 +72,7 @@ export function viewOf({ service, api, plugins, disabledPlugins, pipelines, sche
   };
 }
 
-/** The target of the schedule and its times. GET /schedules shows the other settings. */
+/** The id, the target and the times of the schedule, and whether it is enabled. `GET /schedules` shows the other settings. */
 function scheduleView({ id, target, recurrence, enabled }: ScheduleDefinition): JsonObject {
   return { id, ...target, ...timesOf(recurrence), enabled };
 }

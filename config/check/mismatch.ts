@@ -1,5 +1,5 @@
-// Compares a value with a schema of this project, and yields the mismatches. The schema is walked instead of compiled, because a process uses
-// it only a few times, and compiling would slow down every start.
+// Compares a value with a schema of this project, and yields the mismatches. The schema is walked instead of compiled, because compiling would
+// slow down every start.
 import type { Json, JsonObject } from '../../runtime/packing.ts';
 import type { NodePath } from '../source/tree.ts';
 

@@ -6,7 +6,7 @@ export type ConfigProblem = {
   readonly place: SourceLocation | null;
   readonly path: NodePath;
   readonly message: string;
-  /** True: other problems at the same place are consequences of this problem, and are not reported. */
+  /** True: problems at the same place that are not causes themselves are consequences of this problem, and are left out. */
   readonly isCause?: true;
 };
 export type Report = (problem: ConfigProblem) => void;
@@ -20,7 +20,10 @@ export function reportIn(root: SourceNode, report: Report): ReportAt {
 /** A value of at least this length is replaced even where the message has it without quotes. */
 const unquotedCharactersMin = 8;
 
-/** Replaces, in the message of the problem, the value at the problem's path by the text in the file: variables in that text can hold secrets. */
+/**
+ * Changes the message of a problem whose value contains a variable: the text in the file replaces the value, because variables can hold
+ * secrets.
+ */
 export function asWritten(root: SourceNode, problem: ConfigProblem): ConfigProblem {
   const node = nodeAt(root, ...problem.path);
   if (node?.kind !== 'scalar' || typeof node.value !== 'string' || !node.written.includes('${')) return problem;

@@ -1,4 +1,4 @@
-// Checks a source tree (`config/source/tree.ts`) against a JSON Schema, and reports each mismatch in words at its location in the file.
+// Checks a source tree (`config/source/tree.ts`) against a JSON Schema, and reports the mismatches in words at their locations in the file.
 import type { JsonObject } from '../../runtime/packing.ts';
 import {
   describeKind,
@@ -16,7 +16,7 @@ import { type Definitions, definitionsOf, isValid, type Mismatch, mismatchesOf, 
 import type { ConfigProblem, Report } from './problem.ts';
 import { closest, didYouMean, hint } from './suggestion.ts';
 
-/** Reports each mismatch with the schema. Returns the source tree without unset keys, and with misspelt keys corrected. */
+/** Reports the mismatches with the schema, one per path. Returns the source tree without unset keys, and with misspelt keys corrected. */
 export function checkShape(root: SourceNode, schema: JsonObject, report: Report): SourceNode {
   const definitions = definitionsOf(schema);
   const tree = normalised(root, schema, [], { definitions, report });
@@ -62,8 +62,8 @@ function alternativeFor(node: SourceNode, schema: JsonObject, definitions: Defin
 type ShapeContext = { readonly definitions: Definitions; readonly report: Report };
 
 /**
- * Removes unset keys, and corrects and reports misspelt ones. A known key without a value (`plugins:`) is unset, unless its schema allows null;
- * a freely named key without a value (`echo:`) is an entry without settings.
+ * Removes unset keys, and corrects and reports misspelt ones. A known key without a value (`plugins:`) is unset, unless its schema allows null.
+ * A freely named key without a value stays; if the value must be a map (`echo:` in `plugins`), it becomes an empty map.
  */
 function normalised(node: SourceNode, written: JsonObject, path: NodePath, check: ShapeContext): SourceNode {
   if (node.kind === 'scalar') return node;

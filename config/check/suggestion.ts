@@ -19,7 +19,7 @@ export function didYouMean(word: string, known: readonly string[]): string {
   return found === undefined ? '' : `; did you mean ${JSON.stringify(found)}?`;
 }
 
-/** The text `; did you mean "echo"?`, or else a list of the known words: `; known plugins: a, b`. */
+/** The text `; did you mean "echo"?`, or else a list of known words: `; known plugins: a, b`. */
 export function hint(word: string, known: readonly string[], what: string): string {
   const meant = didYouMean(word, known);
   if (meant !== '') return meant;

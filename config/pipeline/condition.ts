@@ -8,7 +8,7 @@ import type { NodePath } from '../source/tree.ts';
 import { type Condition, type Operator, operators } from './definition.ts';
 import { type PathRoot, readPath } from './path.ts';
 
-/** The parsed condition; null if the condition is missing or cannot be used. */
+/** The parsed condition; null if it is missing or cannot be parsed. A wrong operand is reported, but the condition is returned. */
 export function readCondition(
   value: unknown,
   roots: readonly PathRoot[],

@@ -21,7 +21,7 @@ export function parsePath(text: string, allowed: readonly PathRoot[]): Path | { 
   return { root: root as PathRoot, keys };
 }
 
-/** Parses a value as a path. Null: it is not a path. Reports text that is not a path; the schema reports all other values. */
+/** Parses a value as a path. Null: it is not a path. Reports text that is not a path; the schema reports empty text and other values. */
 export function readPath(value: unknown, allowed: readonly PathRoot[], at: NodePath, reportAt: ReportAt): Path | null {
   if (typeof value !== 'string' || value === '') return null;
   const path = parsePath(value, allowed);

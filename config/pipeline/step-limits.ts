@@ -1,4 +1,4 @@
-// `retry` and `timeout` of a step, which replace the settings of its plugin.
+// Reads `retry` and `timeout` of a step, which replace the settings of its plugin, and other durations of pipelines.
 import { timerMsMax } from '../../runtime/clock.ts';
 import { isObject } from '../../runtime/json-value.ts';
 import type { ReportAt } from '../check/problem.ts';

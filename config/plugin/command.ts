@@ -49,7 +49,7 @@ export function readCommands(
   });
 }
 
-/** The command's `concurrency`, unless it is 1. Only manifests of the dialect `headgate` have this key. */
+/** The command's `concurrency`, unless it is 1. In the ductile dialect this key has no meaning. */
 function concurrencyOf(node: SourceNode, dialect: Manifest['dialect']): Pick<Command, 'concurrency'> {
   const concurrency = dialect === 'headgate' ? numberOf(nodeAt(node, 'concurrency')) : undefined;
   return concurrency === undefined || concurrency === 1 ? {} : { concurrency };
@@ -79,7 +79,7 @@ export function readSchema(
     schemaProblem(expanded.schema) ??
     compileProblem(compiler, expanded.schema);
   if (wrong === null) return expanded.schema;
-  // In the ductile dialect schemas are descriptions: an unusable schema is ignored, and the plugin runs unmodified.
+  // In the ductile dialect schemas are descriptions: an unusable schema is ignored, so that the plugin runs without changes.
   if (dialect === 'ductile') return null;
   reportAt(path, `is not a usable JSON Schema: ${wrong}`);
   return null;

@@ -15,7 +15,7 @@ export function concurrencySetting(description: string) {
   return field.either([one, field.mapOf(one, 'By command.')], { expected, description });
 }
 
-/** Why a command cannot have a concurrency above 1; null: such a concurrency is allowed. `command` null: any command of the plugin. */
+/** Why a command cannot have a concurrency above 1; null: it can. If `command` is null, only the rules for the whole plugin are checked. */
 function refusal(manifest: Pick<Manifest, 'concurrencySafe' | 'runtime' | 'persistent'>, command: Command | null) {
   if (!manifest.concurrencySafe) return 'the plugin is concurrency_safe: false and runs one job at a time';
   if (manifest.runtime === 'process' && manifest.persistent === undefined)

@@ -44,7 +44,7 @@ export function expandSchema(written: JsonObject, dialect: 'headgate' | 'ductile
 
 /**
  * Whether a schema has the short form. A payload is always an object, so `{ type: string }` can only be a field named `type`. But
- * `{ type: array }` is probably a mistake: it counts as a full schema, which `readSchema` then refuses.
+ * `{ type: array }` is probably a mistake: it counts as a full schema, which `readSchema` refuses for a payload.
  */
 function isShort(written: JsonObject): boolean {
   const entries = Object.entries(written);

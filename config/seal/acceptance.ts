@@ -46,7 +46,7 @@ export function readAcceptanceNote(note: AcceptanceNote, disk: Files): LockAccep
 
 /**
  * Writes both notes of an accepted lock durably, unless they have this lock or a newer one. Throws if the note in the state directory cannot
- * be read or written. Returns null, or the reason why the note beside the key cannot be read or written, for example a read-only directory.
+ * be read or written. Returns null, or the reason why the note beside the key lacks the lock, for example a read-only directory.
  */
 export function accept(statePath: string, { lock, note }: AcceptedLock): string | null {
   if (lock === null) return null;

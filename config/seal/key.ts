@@ -14,8 +14,8 @@ export type SealKey =
   | { readonly ok: false; readonly message: string; readonly file: string | null; readonly isMissing: boolean };
 
 /**
- * Reads the key from HEADGATE_SEAL_KEY_FILE, else from ~/.config/headgate/seal.key. Refuses a key in the configuration directory,
- * in the state directory or in a plugin root.
+ * Reads the key from the file that HEADGATE_SEAL_KEY_FILE names, else from ~/.config/headgate/seal.key. Refuses a key in the
+ * configuration directory, in the state directory or in a plugin root, and a key that other users can use.
  */
 export function readSealKey(config: Config, env: Environment, cwd: string, disk: Files): SealKey {
   const file = keyFileOf(env, cwd);

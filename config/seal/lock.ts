@@ -1,6 +1,6 @@
 // The lock file: every sealed file with size and hash, authenticated with the seal key.
 //
-//   headgate-lock/1 <HMAC-SHA-256 in hex, of "headgate-lock/1\n" and all that follows>
+//   headgate-lock/1 <HMAC-SHA-256 in hex, of "headgate-lock/1\n" and the lines below>
 //   {"number":7,"strict":true,"directory":"/etc/headgate"}
 //   {"path":"api.yaml","size":311,"sha256":"…"}          one line per file, sorted by path
 import { createHmac, timingSafeEqual } from 'node:crypto';
@@ -12,9 +12,9 @@ const format = 'headgate-lock/1';
 export type LockedFile = { readonly path: string; readonly size: number; readonly sha256: string };
 
 export type Lock = {
-  /** The number of the lock, from 1. Each new lock of a directory has a higher number. */
+  /** The number of the lock, from 1. A new lock has a higher number than the lock that it replaces and than the accepted locks in the notes. */
   readonly number: number;
-  /** Whether the configuration was strict when it was locked. */
+  /** Whether strict mode was on when the configuration was locked. */
   readonly strict: boolean;
   /** The main file's directory with links resolved. The lock is valid only for this directory. */
   readonly directory: string;

@@ -22,9 +22,9 @@ export type Seal = AcceptedLock & {
   readonly strict: boolean;
   /** False: there is no lock file, no note of an accepted lock and no strict mode, so there was no comparison. */
   readonly isSealed: boolean;
-  /** The lock on disk if it is valid: its code is right, and no newer lock was accepted before. Otherwise null. */
+  /** The lock on disk if it is valid for this key and directory, and no newer lock was accepted before. Otherwise null. */
   readonly lock: LockAcceptance | null;
-  /** One line for each difference from the lock, each unsafe file, and each lock or note that cannot be used. */
+  /** One line for each difference from the lock, each unsafe path, a missing or unusable lock, and each unusable note. */
   readonly findings: readonly string[];
   /** Lines that are warnings even in strict mode. */
   readonly cautions: readonly string[];

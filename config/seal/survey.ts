@@ -1,5 +1,5 @@
-// Collects the files that a lock covers (the configuration files, and the files of the plugins outside node_modules) with their hashes, and
-// reports unsafe paths.
+// Collects the files that a lock covers, with their hashes, and reports unsafe paths. A lock covers the configuration files, the files of the
+// plugins outside node_modules, and all entrypoints.
 import { createHash } from 'node:crypto';
 import { dirname, join, relative } from 'node:path';
 import type { ConfigReading } from '../reading.ts';
@@ -87,8 +87,8 @@ class Surveyor {
   }
 
   /**
-   * Adds the files of a directory, without node_modules. `above` are the real paths of the parent directories; a link back to one of them
-   * is skipped.
+   * Adds the files of a directory of a plugin, without node_modules. `above` are the real paths of the plugin's directories above this one; a
+   * link back to one of them is skipped.
    */
   #takeDirectory(directory: string, home: string, above: readonly string[]): void {
     const { realpath, list, kind } = this.#disk;

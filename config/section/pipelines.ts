@@ -1,4 +1,4 @@
-// Reads the `pipelines` section. The schema has checked its shape; this file checks the rules that a schema cannot express.
+// Reads the `pipelines` section. The schema has checked its shape; this file and config/pipeline/ check the rules that a schema cannot express.
 
 import type { SchemaCompiler } from '../../runtime/json-schema.ts';
 import { isObject } from '../../runtime/json-value.ts';

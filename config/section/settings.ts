@@ -123,7 +123,7 @@ const apiToken = field.closedMap(
 );
 
 const pem = 'the path of a PEM file';
-/** The keys that the API and the webhook listener share. */
+/** The keys `tls` and `behind_proxy` of the API and of the webhook listener. */
 const protection = {
   tls: field.closedMap(
     {

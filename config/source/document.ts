@@ -9,7 +9,7 @@ const nodesMax = 200_000;
 
 export type ParsedDocument = { readonly root: SourceNode | null; readonly problems: readonly ConfigProblem[] };
 
-/** Parses a file into a source tree, and collects problems. Never throws, whatever the bytes are. An empty file has no root. */
+/** Parses a file into a source tree, and collects problems. Never throws, whatever the bytes are. `root` is null if the file is empty or broken. */
 export function parseTree(file: string, bytes: Uint8Array): ParsedDocument {
   const start: SourceLocation = { file, line: 1, column: 1 };
   const refuse = (message: string): ParsedDocument => ({

@@ -10,9 +10,9 @@ export type ScalarNode = {
   readonly kind: 'scalar';
   readonly place: SourceLocation;
   readonly value: null | boolean | number | string;
-  /** The text in the file, before interpolation. Messages show only this form, because variables can hold secrets. */
+  /** The text in the file, before interpolation. Messages show this form, because the value of a variable can be a secret. */
   readonly written: string;
-  /** Whether the value is unquoted in the file: then its type is determined again after interpolation. */
+  /** Whether this is a plain scalar of YAML, without quotes: then its type is determined again after interpolation. */
   readonly plain: boolean;
 };
 export type ListNode = { readonly kind: 'list'; readonly place: SourceLocation; readonly items: readonly SourceNode[] };
