@@ -44,10 +44,7 @@ export function command<Options extends object = object>(
   return { options: [], ...declaration };
 }
 
-/**
- * The option `--config`, from which commander makes `{ config?: string }`. Each command needs its own `Option`, because commander
- * keeps state in this object.
- */
+/** The option `--config`, from which commander makes `{ config?: string }`. */
 export function configOption(): Option {
   return new Option('--config <path>', 'the configuration file, or a directory that contains config.yaml');
 }

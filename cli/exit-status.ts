@@ -3,11 +3,11 @@
 export const exitStatus = {
   ok: 0,
   /**
-   * The job failed or is dead, a check found problems, the state of the job does not allow the request (409, such as `already_settled`), or
-   * the service answered with an error status not listed below.
+   * The job failed or is dead, a check found problems, or the request was refused for a reason that no other status covers, such as
+   * `already_settled` (409).
    */
   failed: 1,
-  /** The command line is invalid, or the service refused the request as invalid (400, 405, 413, 415, 422). */
+  /** The command line or its input is invalid, or the service refused the request as invalid (400, 405, 413, 415, 422). */
   usage: 2,
   /** A token is missing or unknown (401), or lacks the scope (403). */
   denied: 3,

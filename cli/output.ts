@@ -54,7 +54,7 @@ export class Output {
     return this.piece(shown === '' || shown.endsWith('\n') ? shown : `${shown}\n`);
   }
 
-  /** Prints text that the caller has made safe for a terminal. Resolves when stdout can take more, or is closed. */
+  /** Prints text unchanged, so it must be safe for a terminal. Resolves when stdout can take more, or is closed. */
   async piece(text: string): Promise<void> {
     const { stdout } = this.#io;
     this.#wipe();

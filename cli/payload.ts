@@ -1,4 +1,4 @@
-// Reads the input of commands: JSON text, `@FILE` for a file, or `-` for stdin.
+// Reads the input of commands: text in an option, a file, or stdin.
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { usageFailure } from './failure.ts';

@@ -12,7 +12,7 @@ import { formatAt } from '../terminal/time.ts';
 const commandsShown = 20;
 const progressEveryBytes = 64 * 2 ** 20;
 
-/** Runs `work`. If `work` throws BackupRefused or a disk error, throws a `CommandFailure` instead. */
+/** Runs `work`. If `work` throws BackupRefused, a fault of the store or a system error, throws a `CommandFailure` instead. */
 export async function refusing<T>(title: string, work: () => Promise<T>): Promise<T> {
   const { BackupRefused } = await import('../../service/backup/manifest.ts');
   const { isStoreFault } = await import('../../runtime/store/fault.ts');
@@ -54,7 +54,7 @@ export function manifestLines({ version, state_format, last_commit, counts, file
   ];
 }
 
-/** The jobs that a service on this state would run: their number, the age of the oldest, and their commands. */
+/** The jobs that a service on this state would run: their number, the age of the oldest, and at most `commandsShown` of their commands. */
 export function unsettledLines(unsettled: Unsettled, nowMs: number): TerminalLine[] {
   const { commands } = unsettled;
   const more = commands.length - commandsShown;

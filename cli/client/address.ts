@@ -118,7 +118,7 @@ function isOwn(host: string): boolean {
 
 /**
  * At most `tokensMax` API tokens: the unexpired tokens of the configuration, with scope `*` first, then the local token from the state
- * directory. None if the configuration belongs to another user.
+ * directory. None if `isOthers`: a configuration of another user was found in the working directory.
  */
 function tokensOf({ mainFile, statePath, tokens: { value, doubts } }: ClientAccess, isOthers: boolean): Tokens {
   const way = 'or set HEADGATE_TOKEN';

@@ -65,7 +65,7 @@ export function percentileOf(figures: StepFigures, name: PercentileName): number
 
 /**
  * How a percentile differs between two windows. `difference_us` is the value in the second window minus the value in the first; `ratio` is the
- * second value divided by the first, or null if the first is 0.
+ * second value divided by the first, rounded, or null if the first is 0.
  */
 export type Difference = {
   readonly difference_us: number;

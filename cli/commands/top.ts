@@ -69,7 +69,7 @@ async function printLines({ options, client, out }: ClientCall<Options>): Promis
       isLost = false;
       if (--left === 0) return;
     } catch (error) {
-      // Any failure of the first overview ends the command. Later, the command tries again if the service cannot be reached.
+      // Any failure of the first overview ends the command. Later, the command tries again if the service is unavailable.
       if (before === null || !isAway(error)) throw error;
       if (!isLost) out.note(`no answer (${error.message}); trying again`);
       isLost = true;

@@ -53,8 +53,8 @@ export type Started = {
 };
 
 /**
- * Resolves when the service is up. Throws a `CommandFailure` if the configuration is invalid, if the note of the accepted lock or the backup
- * before an upgrade cannot be written, or if a part of the service cannot start.
+ * Resolves when the service is up. Throws a `CommandFailure` if the configuration is invalid, if the accepted lock cannot be noted, if the
+ * backup before an upgrade fails, or if a part of the service cannot start.
  */
 export async function start({
   path,

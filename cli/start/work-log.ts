@@ -1,4 +1,5 @@
-// Log lines about work: ended jobs, control calls, and refused deliveries and calls. Each kind has a limit of lines per minute.
+// Log lines about work: ended jobs, control calls, and refused deliveries and calls. Each of these kinds has a limit of lines per minute. Request
+// lines and faults have no limit.
 import type { JobOrigin, Observations, ObservationType } from '../../actors/hub/protocol.ts';
 import type { Config } from '../../config/config.ts';
 import type { ControlLine, RequestLine, ServerLog } from '../../http/log.ts';

@@ -1,4 +1,4 @@
-// A log line for people: time, level, message, then the other fields as `name=value`.
+// A log line for people: time, level, message, then other fields as `name=value`. The name of the service is left out.
 import { printable, printableBlock } from './text.ts';
 
 const levels: { readonly [level: number]: string } = {

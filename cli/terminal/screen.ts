@@ -15,7 +15,7 @@ const usualSize = { columns: 80, rows: 24 };
 
 const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** `enter` switches to the alternate screen, hides the cursor, and switches line wrapping off. `leave` undoes this. */
+/** `enter` switches to the alternate screen, hides the cursor, switches line wrapping off, and clears the screen. `leave` switches back. */
 const enter = '\u001b[?1049h\u001b[?25l\u001b[?7l\u001b[2J';
 const leave = '\u001b[?7h\u001b[?25h\u001b[?1049l';
 const home = '\u001b[H';

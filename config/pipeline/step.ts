@@ -24,7 +24,7 @@ export type StepContext = {
 };
 
 const kinds = ['uses', 'call', 'split', 'steps'] as const;
-/** Names in a request's context that the service sets itself. Baggage cannot use them. */
+/** Names that the service itself sets in the context of each request. Baggage cannot use them. */
 const reservedBaggage = ['pipeline', 'step_id', 'depth'];
 const dataRoots: readonly PathRoot[] = ['payload', 'context'];
 const stepRoots: readonly PathRoot[] = ['payload', 'context', 'config'];
