@@ -145,7 +145,7 @@ function parseKey(bytes: Buffer): KeyObject {
 const hostName = /^(\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*$/;
 
 /**
- * The host names in subjectAltName or, if the certificate has no subjectAltName, the common name if it is a host name; in lower case. IP
+ * The host names in subjectAltName, in lower case. If the certificate has no subjectAltName: the common name, if it is a host name. IP
  * addresses are left out, because clients do not send them as server names.
  */
 function namesOf({ subjectAltName, subject }: X509Certificate): string[] {

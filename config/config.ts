@@ -191,7 +191,7 @@ export type Config = {
     readonly strictMode: boolean;
     readonly workersMax: number;
     readonly queueDepthMax: number;
-    /** The maximum number of jobs that are delayed, paused or held. */
+    /** At this number of delayed, paused or held jobs, new calls that may have to wait are refused. */
     readonly waitingMax: number;
     readonly jobsPerRootMax: number;
     readonly pluginEnvPassthrough: readonly string[];
@@ -256,7 +256,7 @@ export type Config = {
   readonly backups: {
     /** How often a backup is written; null: no backups are scheduled. */
     readonly everyMs: number | null;
-    /** How many backups are kept, counting only those whose names are times. */
+    /** How many backups remain after each scheduled backup, counting only those whose names are times. */
     readonly keep: number;
     /** The directory of the backups. */
     readonly into: string;

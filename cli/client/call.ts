@@ -1,5 +1,4 @@
-// Submits a job or a batch and, depending on the options, waits for a single job. `plugin run`, `pipeline run`, `job rerun` and
-// `schedule run` use this file.
+// Submits a job or a batch and, depending on the options, waits for a single job.
 import { Option } from 'commander';
 import { exitStatus } from '../exit-status.ts';
 import type { Output } from '../output.ts';

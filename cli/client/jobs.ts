@@ -27,7 +27,7 @@ export type JobDocument = {
   /** The ids of the newest reruns of this job, newest first. */
   readonly reruns?: readonly string[];
   readonly rerun_count?: number;
-  /** Present if somebody cancelled the job or its run, even if the job still succeeded. */
+  /** Present if the job or its run was cancelled, even if the job still succeeded. */
   readonly cancel?: { readonly by: string; readonly at: string; readonly reason?: string };
   /** True while the cancelled job is being stopped; for a run: how many of its jobs have not ended. */
   readonly cancelling?: true | number;
@@ -35,8 +35,8 @@ export type JobDocument = {
   readonly expires_at?: string;
   readonly deadline_at?: string;
   /**
-   * Why an unsettled job is not running; for a run, why it has not ended. Absent while the job's code is running, and if the ledger does
-   * not answer in time.
+   * Why an unsettled job is not running; for a run, why it has not ended. Absent in lists and trees, while the job's code is running, and if
+   * the ledger does not answer in time.
    */
   readonly waits_for?: {
     readonly reason: string;

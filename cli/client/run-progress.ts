@@ -5,7 +5,7 @@ import { countsText, type JobDocument } from './jobs.ts';
 
 /** All events are shown until more than this many jobs of the run have had events. */
 export const jobsShownMax = 100;
-/** The maximum number of failed jobs that are shown once a run has more than `jobsShownMax` jobs. */
+/** The maximum number of failed jobs that are shown once the number of jobs has exceeded `jobsShownMax`. */
 export const failuresShownMax = 100;
 /** The minimum time between two requests for the run's counts. */
 const fetchEveryMs = 1_000;

@@ -113,9 +113,9 @@ export type PipelineDefinition = {
   readonly steps: readonly Step[];
   /** How long the steps of a run may take, counted from its `run_at`, else from its acceptance; absent: without limit. */
   readonly deadlineMs?: number;
-  /** The steps that follow if the run has failed or passed its deadline. */
+  /** The steps that follow if the main part has failed or passed its own deadline, and at least one of its jobs has started. */
   readonly onFailure?: readonly Step[];
-  /** The steps that follow every outcome. */
+  /** The steps that follow every outcome of a run in which at least one job of the main part has started. */
   readonly finally?: readonly Step[];
   /** How long each of these two phases may take; present if the pipeline has at least one of them. */
   readonly phaseTimeoutMs?: number;

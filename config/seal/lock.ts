@@ -12,7 +12,7 @@ const format = 'headgate-lock/1';
 export type LockedFile = { readonly path: string; readonly size: number; readonly sha256: string };
 
 export type Lock = {
-  /** The number of the lock, from 1. A new lock has a higher number than the lock that it replaces and than the accepted locks in the notes. */
+  /** The number of the lock, from 1. A new lock gets a higher number than the notes and the valid lock on disk have. */
   readonly number: number;
   /** Whether strict mode was on when the configuration was locked. */
   readonly strict: boolean;

@@ -20,7 +20,7 @@ import { type FileSurvey, type LockFinding, survey } from './survey.ts';
 export type Seal = AcceptedLock & {
   /** Whether only a configuration that matches its lock may run: then findings are errors. */
   readonly strict: boolean;
-  /** False: there is no lock file, no note of an accepted lock and no strict mode, so there was no comparison. */
+  /** Whether there was a comparison. Without a lock file, a note of an accepted lock and strict mode there is none. */
   readonly isSealed: boolean;
   /** The lock on disk if it is valid for this key and directory, and no newer lock was accepted before. Otherwise null. */
   readonly lock: LockAcceptance | null;

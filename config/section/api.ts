@@ -36,7 +36,7 @@ function readToken(node: SourceNode, path: NodePath, reportAt: ReportAt): ApiTok
   };
 }
 
-/** The time under the last key of `path` in `node`, in ms since the epoch; null if the key has no text, NaN if the text is no time. */
+/** The time under the last key of `path` in `node`, in ms since the epoch. Null: the key has no text. NaN: the text cannot be read as a time. */
 export function readTime(node: SourceNode, path: NodePath, reportAt: ReportAt): number | null {
   const text = textOf(nodeAt(node, path.at(-1)!));
   if (text === undefined) return null;

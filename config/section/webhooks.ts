@@ -60,7 +60,7 @@ export function readWebhooks(
   };
 }
 
-/** A function that reports a problem of a key of an endpoint. */
+/** Reports a problem with a key of an endpoint. */
 type Refuse = (key: string, message: string, at?: 'key') => void;
 
 function checkPipeline(item: SourceNode, names: readonly string[], refuse: Refuse): void {
