@@ -163,7 +163,6 @@ export type ScheduleDefinition = {
   readonly id: string;
   /** For an entry of the `schedules` of a plugin: the `schedule_id` in `GET /scheduler/jobs`. */
   readonly entryId?: string;
-  /** The command or the pipeline that the schedule runs. */
   readonly target: { readonly plugin: string; readonly command: string } | { readonly pipeline: string };
   readonly recurrence: Recurrence;
   readonly payload: JsonObject;

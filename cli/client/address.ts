@@ -146,9 +146,9 @@ function summary(doubts: readonly string[]): string {
 }
 
 /**
- * Whether the configuration was found in the working directory and belongs to neither the caller nor root. Such a file could name any
- * environment variable of the caller, or a state directory, as the source of an API token, and send the token to a listener of the file's
- * owner.
+ * Whether the configuration was found in the working directory and belongs to neither the caller nor root. Such a file could name an
+ * environment variable of the caller, or a state directory, as the source of an API token. The command would then send the token to a
+ * listener of the file's owner.
  */
 function isForeign(mainFile: string, { cwd, env }: Io): boolean {
   const own = process.geteuid?.();

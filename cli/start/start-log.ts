@@ -1,5 +1,5 @@
 // The log of `headgate start` on stderr. One sink writes all its lines in the current format. After `captureAll`, Node's warnings are lines
-// of the log too and, in the JSON format, so is all other text that is written to `process.stderr`.
+// of the log, too. In the JSON format, all other text that is written to `process.stderr` also becomes lines of the log.
 import type { Config } from '../../config/config.ts';
 import { captureStderr, type LogFormat, type Logger, LogSink, openLog } from '../../runtime/log.ts';
 import { exitStatus } from '../exit-status.ts';

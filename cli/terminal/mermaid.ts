@@ -99,7 +99,6 @@ class Drawing {
   }
 }
 
-/** Adds a label to the arrow. */
 function labelled(end: OpenArrows[number], label: string): OpenArrows[number] {
   return { ...end, label: [end.label, label].filter(Boolean).join(', ') };
 }
