@@ -98,8 +98,8 @@ export type Manifest = {
   readonly configKeys: { readonly required: readonly string[]; readonly optional: readonly string[] };
   /**
    * In strict mode: the SHA-256 in hex of every sealed file in the directory, by its relative path with links resolved. A file of the
-   * directory outside node_modules is started, or loaded as a module, only if it has its hash. Files in node_modules are not sealed, except an
-   * entrypoint.
+   * directory outside node_modules is started, or loaded as a module, only if its hash is listed here. Files in node_modules are not sealed,
+   * except an entrypoint.
    */
   readonly digests?: { readonly [path: string]: string };
   /** The minimum sandbox of the instances of a process plugin; absent: no sandbox is required. */
