@@ -35,7 +35,7 @@ export function schemaFiles(): { readonly [name: string]: string } {
   return { 'config.json': format(configSchema()), 'manifest.json': format(manifestFileSchema()) };
 }
 
-/** Marks every setting as `live`, if a reload applies it, or as `restart`, if only the next start does. The description of the latter says so, too. */
+/** Marks every setting as `live`, if a reload applies it, or as `restart`, if only the next start does; `restart` also extends the description. */
 function withReload(schema: JsonObject, path: string): JsonObject {
   const properties = schema['properties'] as { readonly [key: string]: JsonObject } | undefined;
   const restart = restartSettings.find(({ key }) => key === path);
