@@ -68,7 +68,10 @@ export function readAccess({ path, env, cwd, disk = diskFiles }: AccessOptions):
     reportIn(root, report)(['api', 'listen'], message);
   }
   const usable = tokens.filter(({ token }) => /^[!-~]+$/.test(token));
-  const isPathRead = nodeAt(root, 'state', 'path') !== undefined;
+  const pathNode = nodeAt(root, 'state', 'path');
+  const isPathRead = textOf(pathNode) !== undefined;
+  if (pathNode !== undefined && !isPathRead)
+    reportIn(root, report)(['state', 'path'], 'is not valid; it must be a path such as ./data');
   return {
     mainFile: main.file,
     enabled,

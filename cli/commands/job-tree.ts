@@ -55,6 +55,6 @@ async function copy(jobs: AsyncIterable<TreeJob>, { io, out }: CommandCall): Pro
     await add(error.problem);
     status = await report(error, new Output(io, false));
   }
-  await out.piece('\n]\n');
+  await out.piece(separator.startsWith('[') ? '[]\n' : '\n]\n');
   return status;
 }

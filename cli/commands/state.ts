@@ -4,6 +4,7 @@ import { refusing, sizeText } from '../backups/work.ts';
 import { wouldRunText } from '../client/pauses.ts';
 import { command, configOption } from '../command.ts';
 import { readConfiguration } from '../configuration.ts';
+import { printableJson } from '../terminal/text.ts';
 import { version } from '../version.ts';
 import { stateRepair } from './state-repair.ts';
 
@@ -80,7 +81,7 @@ const stateExport = command<Options>({
     await refusing('Not exported', async () => {
       const reader = openState(config.state.path);
       try {
-        for (const piece of exportLines(reader, config, Date.now())) await out.piece(piece);
+        for (const piece of exportLines(reader, config, Date.now())) await out.piece(printableJson(piece));
       } finally {
         reader.close();
       }

@@ -174,8 +174,12 @@ const pipeline = field.closedMap(
     deadline: field.duration(
       'How long the steps of a run may take, from its `run_at`, else from its acceptance. Then they are stopped, and the run ends `timed_out`. Default: without limit. Example: `10m`.',
     ),
-    on_failure: steps('Steps that follow if the run has failed or taken too long. Default: none.'),
-    finally: steps('Steps that always follow, even if the run was cancelled. Default: none.'),
+    on_failure: steps(
+      'Steps that follow if the run has failed or passed its deadline, and a job of its steps has started. Default: none.',
+    ),
+    finally: steps(
+      'Steps that follow whatever became of the run, also after a cancel, if a job of its steps has started. Default: none.',
+    ),
     phase_timeout: field.duration(
       'How long `on_failure` may take, and then `finally`; only with one of them. Default: `5m`.',
     ),

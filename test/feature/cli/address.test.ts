@@ -112,6 +112,13 @@ test.each([
   expect(notes[0]!.startsWith(guess)).toBe(true);
 });
 
+test('where state.path is no path, tokens may be missing, which is said', async () => {
+  const { tokenHint } = await address({ config: configuration('state: { path: [data] }') });
+  expect(tokenHint).toMatch(
+    /^cannot read a token: .*:1:16: state.path: is not valid; it must be a path such as .\/data/,
+  );
+});
+
 test('a token whose variable is unset is named where the service refuses the call, in one line', async () => {
   const gateway = await startGateway({ plugins: { echo } });
   const token = `{ token: "\${HEADGATE_TOKEN_CI}", scopes: ["*"] }`;

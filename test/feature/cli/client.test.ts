@@ -74,6 +74,12 @@ test('job tree --json is one document where the answer breaks off: its last elem
   expect(stderr).toMatch(/^headgate: the tree broke off: /);
 });
 
+test('job tree --json is an empty list where the tree has no job any more', async () => {
+  const url = await serve((_request, response) => response.writeHead(200).end('[]'));
+  const { status, json } = await headgate(['job', 'tree', 'a', '--json', '--url', url]);
+  expect([status, json]).toEqual([0, []]);
+});
+
 test('a payload that is not UTF-8 is refused: read as text, it would be another', async () => {
   const stdin = Buffer.from('{"name":"J\xfcrgen"}', 'latin1');
   const words = ['plugin', 'run', 'greet', 'handle', '--payload', '-', '--url', 'http://127.0.0.1:9', '--json'];

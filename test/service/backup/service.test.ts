@@ -12,7 +12,7 @@ const gateway = shareGateway({ plugins: { echo } });
 const into = () => join(gateway.directory, 'backups');
 
 test('POST /system/backup writes below backups.into, and answers once it is whole', async () => {
-  const { job_id } = await gateway.finished('echo/handle', { big: 'x'.repeat(1000) });
+  const { job_id } = await gateway.finished('echo/handle', { big: 'x'.repeat(1000), text: 'clear \u009b2J' });
   const { status, body } = await gateway.call('POST', '/system/backup', { path: 'before' });
   expect(status).toBe(200);
   expect(body).toMatchObject({
@@ -114,7 +114,9 @@ test('state info, upgrade and export read a state beside its service', async () 
   const lines = (await headgate(['state', 'export', ...at])).stdout.trim().split('\n');
   const documents = lines.map(line => JSON.parse(line));
   const job = documents.find(({ kind }) => kind === 'job');
-  expect(job).toMatchObject({ status: 'succeeded', plugin: 'echo', payload: { big: 'x'.repeat(1000) } });
+  // A terminal must not obey what a payload contains.
+  expect(lines.filter(line => line.includes('\u009b'))).toEqual([]);
+  expect(job).toMatchObject({ status: 'succeeded', plugin: 'echo', payload: { text: 'clear \u009b2J' } });
   expect(documents.find(({ kind }) => kind === 'log')).toMatchObject({ job_id: job.job_id, status: 'succeeded' });
   const dry = await headgate(['state', 'upgrade', '--dry-run', ...at, '--json']);
   expect(dry).toMatchObject({ status: 0, json: { needed: false, from: formatVersion, to: formatVersion } });
