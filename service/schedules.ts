@@ -30,7 +30,7 @@ export function openSchedules({ link, reader, config }: ScheduleOptions) {
     let due = nextDue(recurrence, fromMs - 1, record.originMs);
     for (; due !== null && due <= untilMs; due = nextDue(recurrence, due, record.originMs)) {
       if (++matched > backfillMax) return null;
-      if (hasFired(ranges, due)) fired++;
+      if (hasFired(record, ranges, due)) fired++;
       yield;
     }
     return { matched, fired };

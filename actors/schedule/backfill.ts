@@ -37,7 +37,7 @@ export function backfill({ reader, firer, turn, schedule, plan, cursor }: Backfi
   let waits: Refusal | null = null;
   let due = nextDue(recurrence, lastMs, originMs);
   for (; due !== null && due <= untilMs && !isEnough(done + fired, turn); due = nextDue(recurrence, due, originMs)) {
-    if (isKnown(schedule, ranges, due)) {
+    if (hasFired(record, ranges, due)) {
       fired++;
       if (range) firer.addRange(turn, schedule, range);
       range = null;
@@ -59,12 +59,6 @@ export function backfill({ reader, firer, turn, schedule, plan, cursor }: Backfi
 
 function isEnough(handled: number, turn: Turn): boolean {
   return handled >= backfilledPerTurnMax || (handled > 0 && turn.isSpent);
-}
-
-/** Whether the occurrence has fired, waits in the queue, or counts as fired because its record was dropped (`knownMs`). */
-function isKnown({ record }: OpenSchedule, ranges: readonly FiredRange[], dueMs: number): boolean {
-  if (record.createdMs < dueMs && dueMs <= record.knownMs) return true;
-  return record.queue.some(waiting => waiting.dueMs === dueMs) || hasFired(ranges, dueMs);
 }
 
 function cursorOf(dueMs: number): Uint8Array {

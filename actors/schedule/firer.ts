@@ -2,7 +2,7 @@
 // `skip_when_paused`, the occurrence is skipped while its target is paused. The decision is recorded in the same turn. This file also starts
 // jobs by hand.
 import type { ScheduleDefinition } from '../../config/config.ts';
-import { nextDue } from '../../runtime/calendar/recurrence.ts';
+import { nextDue, recurrenceText } from '../../runtime/calendar/recurrence.ts';
 import { formatId, type JobId } from '../../runtime/ids.ts';
 import { pack } from '../../runtime/packing.ts';
 import type { Reader } from '../../runtime/store/store.ts';
@@ -15,7 +15,7 @@ import type { OpenSchedule } from './open-schedule.ts';
 import { fireTime } from './plan.ts';
 import { type ScheduledJobs, scheduleOrigin } from './protocol.ts';
 import { dropOldest, type FiredRange, putFired, readFired } from './records/fired.ts';
-import { type PassReason, queueMax, textOf } from './records/schedule.ts';
+import { type PassReason, queueMax, type ScheduleRecord, textOf } from './records/schedule.ts';
 
 export type FiringPorts = {
   readonly reader: Reader;
@@ -168,15 +168,15 @@ export class Firer {
   }
 
   /**
-   * Records that the occurrence has fired: extends the schedule's current range if the occurrence is the next one after it, otherwise
-   * begins a new range.
+   * Records that the occurrence has fired: extends the schedule's current range if it has the same recurrence and the occurrence is the next
+   * one after it, otherwise begins a new range.
    */
   #note(turn: Turn, schedule: OpenSchedule, dueMs: number): void {
     const { reader } = this.#ports;
     const { id, record } = schedule;
     const { rangeMs, recurrence, originMs } = record;
     const known = rangeMs === null ? undefined : (this.#ranges.get(schedule) ?? readFired(reader, id, rangeMs));
-    const isNext = known !== undefined && nextDue(recurrence, known.lastMs, originMs) === dueMs;
+    const isNext = known !== undefined && isOf(known, record) && nextDue(recurrence, known.lastMs, originMs) === dueMs;
     const range = isNext
       ? { ...known, lastMs: dueMs, count: known.count + 1 }
       : { firstMs: dueMs, lastMs: dueMs, count: 1, recurrence, originMs };
@@ -230,6 +230,11 @@ export class Firer {
     this.#added.clear();
     this.#removed.clear();
   }
+}
+
+/** Whether the range has the recurrence of the schedule. A reload may have given the schedule another one. */
+function isOf(range: FiredRange, { recurrence, originMs }: ScheduleRecord): boolean {
+  return range.originMs === originMs && recurrenceText(range.recurrence) === recurrenceText(recurrence);
 }
 
 function cancelOf({ nowUs }: Turn, id: string, reason: string): Cancel {

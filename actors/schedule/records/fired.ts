@@ -4,6 +4,7 @@
 import { isDue, type Recurrence } from '../../../runtime/calendar/recurrence.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
+import type { ScheduleRecord } from './schedule.ts';
 
 export const rangesMax = 1_000;
 
@@ -12,7 +13,7 @@ export type FiredRange = {
   readonly firstMs: number;
   readonly lastMs: number;
   readonly count: number;
-  /** The recurrence that the schedule had when the first of the occurrences fired. */
+  /** The recurrence that the schedule had when the occurrences fired. */
   readonly recurrence: Recurrence;
   readonly originMs: number;
 };
@@ -60,11 +61,16 @@ export function readFired(reader: Reader, id: string, firstMs: number): FiredRan
   return value && decodeFired(firstMs, value);
 }
 
-export function hasFired(ranges: Iterable<FiredRange>, dueMs: number): boolean {
+/** Whether the occurrence has fired, waits in the queue, or counts as fired because its record was dropped (`knownMs`). */
+export function hasFired(record: FiringsRecord, ranges: Iterable<FiredRange>, dueMs: number): boolean {
+  if (record.createdMs < dueMs && dueMs <= record.knownMs) return true;
+  if (record.queue.some(waiting => waiting.dueMs === dueMs)) return true;
   for (const { firstMs, lastMs, recurrence, originMs } of ranges)
     if (firstMs <= dueMs && dueMs <= lastMs && isDue(recurrence, dueMs, originMs)) return true;
   return false;
 }
+
+type FiringsRecord = Pick<ScheduleRecord, 'createdMs' | 'knownMs' | 'queue'>;
 
 /**
  * Removes the oldest ranges that `reader` shows, until the schedule has `rangesMax`. `count`: how many ranges the schedule has now. `removed`: how

@@ -247,6 +247,20 @@ test('other times count from the reload, and what is removed keeps its history',
   await until('its history is gone', async () => !Object.hasOwn(await all(), 'all'));
 });
 
+test('after a reload with another time, a backfill knows what has fired at the old time and at the new one', async () => {
+  const at = (cron: string) => ({ plugins: { echo }, schedules: [{ id: 'daily', plugin: 'echo', cron }] });
+  const { gateway, clock, told } = await startAt('2027-11-01T10:30:00Z', at('0 11 * * *'));
+  const fired = (count: number) => told(['daily'], found => found['daily']!.history.length === count);
+  clock.set('2027-11-01T11:00:00Z');
+  await fired(1);
+  await gateway.reload(at('0 12 * * *'));
+  clock.set('2027-11-01T12:00:00Z');
+  expect((await fired(2))['daily']).toEqual(['succeeded 11:00 (0)', 'succeeded 12:00 (0)']);
+  const day = { from: '2027-11-01T00:00:00Z', to: '2027-11-01T23:00:00Z' };
+  const { body } = await gateway.call('POST', '/schedule/daily/backfill', { ...day, dry_run: true });
+  expect(body).toEqual({ matched: 1, already_fired: 1 });
+});
+
 test('a schedule that was off before it was removed keeps its history for 30 days from the removal', async () => {
   const { gateway, clock, all, told } = await startAt('2027-11-01T10:10:00Z');
   clock.set('2027-11-01T11:10:00Z');

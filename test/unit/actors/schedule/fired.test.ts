@@ -2,7 +2,13 @@
 import { expect, test } from 'vitest';
 import { Firer, type FiringPorts } from '../../../../actors/schedule/firer.ts';
 import { OpenSchedule } from '../../../../actors/schedule/open-schedule.ts';
-import { type FiredRange, firedRanges, putFired, rangesMax } from '../../../../actors/schedule/records/fired.ts';
+import {
+  type FiredRange,
+  firedRanges,
+  hasFired,
+  putFired,
+  rangesMax,
+} from '../../../../actors/schedule/records/fired.ts';
 import type { ScheduleRecord } from '../../../../actors/schedule/records/schedule.ts';
 import type { Turn } from '../../../../runtime/turn.ts';
 import { openMemoryStore } from '../../../support/memory-store.ts';
@@ -49,4 +55,10 @@ test('a schedule with too many ranges has as many as it may have after the next 
   expect(add(rangesMax + 3, 1)).toHaveLength(rangesMax);
   expect(add(rangesMax + 4, 1)).toHaveLength(rangesMax);
   expect([schedule.ranges, schedule.record.knownMs]).toEqual([rangesMax, rangeAt(4).lastMs]);
+});
+
+test('occurrences count as fired if a range has them, if they wait in the queue, or if their range was dropped', () => {
+  const record = { createdMs: hourMs, knownMs: 3 * hourMs, queue: [{ dueMs: 9 * hourMs, job: null }] };
+  const fired = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].filter(n => hasFired(record, [rangeAt(5), rangeAt(7)], n * hourMs));
+  expect(fired).toEqual([2, 3, 5, 7, 9]);
 });
