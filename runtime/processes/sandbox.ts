@@ -64,7 +64,7 @@ const systemFiles = [
   'pki/tls/openssl.cnf',
   'ssl/certs',
   'ssl/openssl.cnf',
-];
+].map(name => `/etc/${name}`);
 const probeMsMax = 10_000;
 
 /** The command, with its arguments, that starts a plugin's program in its sandbox. For bwrap, creates a work directory below `home`. */
@@ -100,7 +100,7 @@ function bwrap(): string[] {
   return [
     ...['bwrap', '--unshare-all', '--die-with-parent', '--cap-drop', 'ALL'],
     ...systemDirectories.flatMap(systemPlace),
-    ...systemFiles.flatMap(name => ['--ro-bind-try', `/etc/${name}`, `/etc/${name}`]),
+    ...systemFiles.flatMap(path => ['--ro-bind-try', path, path]),
     // /proc is read-only: otherwise a process that runs as root could change kernel settings, even without capabilities.
     ...['--proc', '/proc', '--remount-ro', '/proc', '--dev', '/dev', '--tmpfs', '/tmp'],
   ];
@@ -115,14 +115,22 @@ function bwrapPlaces(directory: string, work: string): string[] {
 }
 
 /**
- * The mounts that put empty directories and unreadable files over the hidden paths in `systemDirectories` and in the plugin's directory.
- * Of all other files, a program sees only `systemFiles` and its work directory. `before`: the mounts over directories that are or contain
+ * The mounts that put empty directories and unreadable files over the hidden paths in `systemDirectories`, in `systemFiles` and in the
+ * plugin's directory. Of all other files, a program sees only its work directory. `before`: the mounts over directories that are or contain
  * the plugin's directory; the plugin's directory must be mounted after these.
  */
 function shadows(hidden: readonly string[], directory: string | null): { before: string[]; after: string[] } {
   const own = directory === null ? null : realpathOf(directory);
   const seen = [...systemDirectories.flatMap(path => realpathOf(path) ?? []), ...(own === null ? [] : [own])];
-  const paths = new Set(hidden.flatMap(name => realpathOf(name) ?? []));
+  const paths = new Set<string>();
+  for (const path of hidden.flatMap(name => realpathOf(name) ?? [])) {
+    if (seen.some(place => isBelow(path, place))) paths.add(path);
+    // A program sees these at their own paths, also where they are symbolic links.
+    for (const place of systemFiles) {
+      const real = realpathOf(place);
+      if (real !== null && (path === real || isBelow(path, real))) paths.add(place + path.slice(real.length));
+    }
+  }
   const covered: string[] = [];
   const before: string[] = [];
   const after: string[] = [];
@@ -130,7 +138,7 @@ function shadows(hidden: readonly string[], directory: string | null): { before:
   for (const path of [...paths].sort()) {
     const isOwn = own !== null && isBelow(path, own);
     const isCovered = covered.some(place => isBelow(path, place) && !(isOwn && !isBelow(place, own)));
-    if (isCovered || !seen.some(place => isBelow(path, place))) continue;
+    if (isCovered) continue;
     if (!statSync(path).isDirectory()) {
       after.push('--ro-bind', '/dev/null', path);
       continue;

@@ -1,6 +1,7 @@
 // What a plugin in bubblewrap never sees, also where it lies below a directory of the system, or around the plugin.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { loadConfig } from '../../../../config/load.ts';
@@ -76,4 +77,35 @@ test.skipIf(home === null)('the state, the configuration and the keys, below /op
   // They would be seen.
   expect(seenBy({ ...sandbox!, hidden: [] }, 'data/data.mdb', 'keys/vault.key')).toBe(secret.repeat(2));
   expect(await sandboxFault(sandbox!)).toBe(null);
+});
+
+const certificates = '/etc/ssl/certs';
+/** A directory of its own among the certificates of the system, which every program sees. */
+const beside = ((): string | null => {
+  if (!hasBwrap) return null;
+  try {
+    return mkdtempSync(join(certificates, 'headgate-test-'));
+  } catch {
+    return null;
+  }
+})();
+if (beside === null)
+  process.stderr.write(`SKIPPED: what bubblewrap hides in ${certificates} needs bwrap, and the right to write there\n`);
+
+test.skipIf(beside === null)('a key beside the certificates of the system', () => {
+  onTestFinished(() => rmSync(beside!, { recursive: true }));
+  const key = join(beside!, 'tls.key');
+  writeFileSync(key, secret);
+  writeFileSync(join(beside!, 'tls.crt'), 'a certificate\n');
+  const directory = mkdtempSync(join(tmpdir(), 'headgate-hidden-'));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  writeFileSync(join(directory, 'run.sh'), script, { mode: 0o755 });
+  const seenBy = (hidden: readonly string[]) => {
+    const sandbox = { kind: 'bwrap', limits: limitsDefault, hidden } as const;
+    const plugin = { directory, entrypoint: 'run.sh', instance: 'spy', sandbox };
+    const [file, ...words] = commandLine(plugin, join(directory, 'run'));
+    return execFileSync(file!, [...words, key, join(beside!, 'tls.crt')]).toString();
+  };
+  expect(seenBy([key])).toBe('hidden\na certificate\n');
+  expect(seenBy([])).toBe(`${secret}a certificate\n`);
 });
