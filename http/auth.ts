@@ -45,10 +45,7 @@ const implied: { readonly [scope: string]: ApiScope } = {
 export type Authenticate = (config: Config, authorization: string | undefined) => Caller | undefined;
 
 /** The sessions of the dashboard. */
-export type SessionLookup = {
-  find(token: string): UiSession | undefined;
-  keepThoseOf(isKnown: (originDigest: string) => boolean): void;
-};
+export type SessionLookup = { find(token: string): UiSession | undefined };
 
 type KnownToken = { readonly digest: Buffer; readonly expiresAtMs: number | null; readonly caller: Caller };
 
@@ -70,8 +67,6 @@ export function makeAuthenticate(
       entries = index(config);
       known = config;
       last.forget();
-      // Ends the sessions of API tokens that this configuration lacks. They do not return if a later reload adds the token again.
-      sessions.keepThoseOf(originDigest => entries.has(binary(originDigest)));
     }
     const repeated = last.tokenOf(authorization);
     if (repeated !== null) return callerWith(repeated);

@@ -11,6 +11,7 @@ import type { Logger } from '../runtime/log.ts';
 import type { ListenerCertificate } from './doctor/certificates.ts';
 import { heldNow, heldText, heldUnder } from './held-jobs.ts';
 import { withLocalToken } from './local-token.ts';
+import type { UiSessions } from './ui-sessions.ts';
 
 /** The part of the HTTP servers that the service uses. */
 export interface Listeners {
@@ -48,6 +49,7 @@ export type ReloadOptions = {
   readonly read: () => LoadResult;
   readonly listeners: Listeners;
   readonly link: () => Link;
+  readonly uiSessions: () => UiSessions;
   readonly publish: (groups: readonly Observations[]) => void;
 };
 
@@ -148,6 +150,7 @@ export class Reload {
     this.#config = config;
     this.#options.listeners.renew(loaded.certificates);
     this.#options.applyLog(config);
+    this.#options.uiSessions().keepThoseOf(config.api.tokens);
     const link = this.#options.link();
     link.tell('ledger', { kind: 'reconfigure', config });
     for (const warning of [...config.warnings, ...sealWarnings(loaded.seal)]) this.#log.warn(warning);

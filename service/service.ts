@@ -85,7 +85,12 @@ export class Service {
       storeId: () => this.#storeId,
       archiveFailure: () => this.#reports.pulse?.archiveFailure ?? null,
     });
-    this.#reload = new Reload({ ...options, link: () => this.#link!, publish: groups => this.publish(groups) });
+    this.#reload = new Reload({
+      ...options,
+      link: () => this.#link!,
+      uiSessions: () => this.engine.uiSessions,
+      publish: groups => this.publish(groups),
+    });
   }
 
   /** The configuration in force. */
@@ -195,6 +200,13 @@ export class Service {
       streams: () => this.engine.events,
       reloads: this.#reload.outcomes,
     });
+    const uiSessions = new UiSessions(
+      sessionFile(this.config.state.path, file => {
+        this.#log.warn({ file }, 'the file of dashboard sessions is damaged: sign in again');
+      }),
+      Date.now,
+    );
+    uiSessions.keepThoseOf(this.config.api.tokens);
     return openEngine({
       ...shared,
       metrics,
@@ -203,12 +215,7 @@ export class Service {
       administration,
       backups: this.#backups,
       vault: this.#vault,
-      uiSessions: new UiSessions(
-        sessionFile(this.config.state.path, file => {
-          this.#log.warn({ file }, 'the file of dashboard sessions is damaged: sign in again');
-        }),
-        Date.now,
-      ),
+      uiSessions,
       stopping,
       version,
     });

@@ -4,6 +4,7 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { ApiToken } from '../config/config.ts';
 import { replaceFile } from '../runtime/durable-file.ts';
 
 /** The maximum number of sessions, and also of unused codes. One more ends the oldest session (or code) of the API token that has the most. */
@@ -118,10 +119,11 @@ export class UiSessions {
     return before - kept.length;
   }
 
-  /** Ends the sessions and unused codes whose API token is not in the configuration. */
-  keepThoseOf(isKnown: (originDigest: string) => boolean): void {
+  /** Ends the sessions and unused codes that came from other API tokens than these. */
+  keepThoseOf(tokens: readonly Pick<ApiToken, 'token'>[]): void {
+    const kept = new Set(tokens.map(({ token }) => digestOf(token)));
     try {
-      this.end(({ originDigest }) => !isKnown(originDigest));
+      this.end(({ originDigest }) => !kept.has(originDigest));
     } catch (error) {
       // The sessions have ended in memory. The next change removes them from the file.
       if ((error as NodeJS.ErrnoException).code === undefined) throw error;

@@ -6,7 +6,7 @@ import type { LoadOptions } from '../../config/load.ts';
 import { openLink } from '../../runtime/link.ts';
 import { LoopDelay } from '../../runtime/loop-delay.ts';
 import { givenData, yieldToOthers } from '../../runtime/preloaded-thread.ts';
-import { Slices } from '../../runtime/slices.ts';
+import { type Sliced, Slices } from '../../runtime/slices.ts';
 import { withSourceNames } from '../../runtime/source-names.ts';
 import { IndexReaders } from '../../runtime/store/index-readers.ts';
 import { openReader } from '../../runtime/store/ledger-store.ts';
@@ -50,6 +50,8 @@ function run({ path, loopDelay }: ReadsData): void {
   const slices = new Slices(refresh);
   const selecting = openSelecting(reader, () => indexes.current());
   const activeReads = new ActiveReads(slices, openAnswers({ reader, index: () => indexes.current() }));
+  /** How many selections of jobs for actions are in progress. They may use a reader of the index. */
+  let selections = 0;
   const link = openLink({
     port: parentPort!,
     // A microtask sends finished chunks before the next slices begin.
@@ -65,20 +67,29 @@ function run({ path, loopDelay }: ReadsData): void {
   function answer(message: Exclude<ReadsMessage, { kind: 'drop' }>): Promise<unknown> {
     switch (message.kind) {
       case 'begin':
-        if (activeReads.isIdle) indexes.closeGone();
+        if (activeReads.isIdle && selections === 0) indexes.closeGone();
         return activeReads.begin(message.id, message.read);
       case 'more':
         return activeReads.more(message.id);
       case 'selfcheck':
         return outcome(check);
       case 'count_matches':
-        return outcome(() => slices.share().run(selecting.count(message)));
+        return outcome(() => select(selecting.count(message)));
       case 'next_matches':
-        return outcome(() => slices.share().run(selecting.next(message)));
+        return outcome(() => select(selecting.next(message)));
       case 'try_sandboxes':
         return outcome(() => trySandboxes(message.asked));
       case 'inspect':
         return outcome((): Promise<Inspection> => inspect(message.options));
+    }
+  }
+
+  async function select<T>(work: Sliced<T>): Promise<T> {
+    selections++;
+    try {
+      return await slices.share().run(work);
+    } finally {
+      selections--;
     }
   }
 
