@@ -2,7 +2,7 @@
 
 import { signal } from '@preact/signals';
 
-export { rawElements, rawMember } from './raw-json.ts';
+export { indented, rawElements, rawMember, withMember } from './raw-json.ts';
 
 /** The answer of the service to a request that it refused, or the reason why there is no answer (`status` 0). */
 export class Refusal extends Error {

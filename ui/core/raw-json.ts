@@ -1,4 +1,4 @@
-// Cuts pieces out of JSON texts, as they were sent: integers of any size keep their digits.
+// Cuts pieces out of JSON texts, and puts them in, as they were written: integers of any size keep their digits.
 
 /** The source text of a member of a JSON object, as it was sent; undefined if the object lacks it. `text` must be valid JSON. */
 export function rawMember(text: string, name: string): string | undefined {
@@ -30,6 +30,12 @@ export function rawElements(text: string): string[] {
   return found;
 }
 
+/** The JSON text of an object with one more member, whose value stays as it is written. */
+export function withMember(object: object, name: string, value: string): string {
+  const rest = JSON.stringify(object).slice(1, -1);
+  return `{${JSON.stringify(name)}:${value}${rest === '' ? '' : `,${rest}`}}`;
+}
+
 function skipSpace(text: string, from: number): number {
   let at = from;
   while (at < text.length && text.charCodeAt(at) <= 32) at++;
@@ -52,4 +58,27 @@ function valueEnd(text: string, from: number): number {
     } else if (depth === 0 && (sign === ',' || sign === ':' || sign.charCodeAt(0) <= 32)) return at;
   }
   return at;
+}
+
+/** JSON text with two spaces of indentation. Strings and numbers keep their characters. */
+export function indented(json: string): string {
+  let depth = 0;
+  let text = '';
+  for (const [token] of json.matchAll(/"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s"{}[\],:]+/g)) {
+    if (token === '{' || token === '[') {
+      depth++;
+      text += token + line(depth);
+    } else if (token === '}' || token === ']') {
+      depth--;
+      // An empty object or list stays on one line.
+      text = /[{[]\s*$/.test(text) ? text.trimEnd() + token : text + line(depth) + token;
+    } else if (token === ',') text += token + line(depth);
+    else if (token === ':') text += ': ';
+    else text += token;
+  }
+  return text;
+}
+
+function line(depth: number): string {
+  return `\n${'  '.repeat(depth)}`;
 }

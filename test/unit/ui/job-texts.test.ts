@@ -1,6 +1,6 @@
-// The texts of a job: payloads that are edited, calls that are copied, and the states of the job.
+// The texts of a job: payloads, calls that are copied, and the states of the job.
 import { expect, it } from 'vitest';
-import { indented, readPayload, roundedInteger } from '../../../ui/screens/job/payload-text.ts';
+import { indented } from '../../../ui/core/raw-json.ts';
 import { commandOf, curlOf, type ShownJob, scriptOf } from '../../../ui/screens/job/shown-job.ts';
 import { statesOf } from '../../../ui/screens/job/states.ts';
 
@@ -30,22 +30,6 @@ it('indents JSON without changing a character of its values', () => {
     "x"
   ]
 }`);
-});
-
-it('refuses a payload whose integers would be rounded, and says which', () => {
-  expect(roundedInteger('{"text":"12345678901234567890","n":9007199254740991}')).toBeNull();
-  expect(readPayload('{"n":12345678901234567890}')).toMatchObject({
-    ok: false,
-    problem: expect.stringContaining('12345678901234567890'),
-  });
-});
-
-it.each(['', '[1]', 'null', '{"a":', '3'])('refuses %j as a payload', text => {
-  expect(readPayload(text).ok).toBe(false);
-});
-
-it('reads an edited payload', () => {
-  expect(readPayload('{"a": [1, 2.5]}')).toEqual({ ok: true, value: { a: [1, 2.5] } });
 });
 
 it('writes calls that a shell takes as they are', () => {

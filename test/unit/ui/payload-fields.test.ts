@@ -1,7 +1,14 @@
 // The fields of a payload: made of a schema, put together as text, and taken apart again.
 import { describe, expect, test } from 'vitest';
-import { rawMember } from '../../../ui/core/raw-json.ts';
-import { assemble, errorsByField, fieldsOf, fieldsOfText } from '../../../ui/parts/run/payload-fields.ts';
+import { rawMember, withMember } from '../../../ui/core/raw-json.ts';
+import {
+  assemble,
+  errorsByField,
+  fieldsOf,
+  fieldsOfText,
+  payloadProblem,
+  roundedInteger,
+} from '../../../ui/parts/run/payload-fields.ts';
 
 const schema = {
   type: 'object',
@@ -55,8 +62,27 @@ describe('a payload', () => {
     [{ name: 'a', size: '1,5' }, { size: 'must be a number, such as 12 or 0.5' }],
     [{ name: 'a', size: '0x10' }, { size: 'must be a number, such as 12 or 0.5' }],
     [{ name: 'a', friends: '["b"' }, { friends: expect.stringMatching(/^is not JSON: /) }],
+    [{ name: 'a', size: '9007199254740993' }, { size: expect.stringContaining('9007199254740993') }],
   ])('is refused: %j', (values, errors) => {
     expect(assemble(fields, values)).toEqual({ ok: false, errors });
+  });
+});
+
+describe('the text of a payload', () => {
+  test('has a problem if an integer would be rounded, which it names', () => {
+    expect(roundedInteger('{"text":"12345678901234567890","n":9007199254740991}')).toBeNull();
+    expect(payloadProblem('{"n":12345678901234567890}')).toContain('12345678901234567890');
+  });
+
+  test.each(['', '[1]', 'null', '{"a":', '3'])('has a problem if it is no object: %j', text => {
+    expect(payloadProblem(text)).not.toBeNull();
+  });
+
+  test('keeps its digits in the body of a call', () => {
+    const payload = '{"a": [1.0, 2.50]}';
+    expect(payloadProblem(payload)).toBeNull();
+    expect(withMember({ delay: '1h' }, 'payload', payload)).toBe(`{"payload":${payload},"delay":"1h"}`);
+    expect(withMember({}, 'payload', payload)).toBe(`{"payload":${payload}}`);
   });
 });
 
@@ -65,6 +91,16 @@ describe('an edited text', () => {
     const found = fieldsOfText(fields, '{"size":1.50,"name":"b","language":7,"more":{"n":1e3}}', rawMember)!;
     expect(found.values).toEqual({ size: '1.50', name: 'b', language: '7', more: '{"n":1e3}' });
     expect(found.fields.at(-1)).toMatchObject({ name: 'more', kind: 'json', isRequired: false });
+  });
+
+  test('becomes the same payload again, with its empty texts', () => {
+    const text = '{\n  "name": "",\n  "language": "en",\n  "size": 1.50,\n  "note": "",\n  "more": 2.0\n}';
+    const found = fieldsOfText(fields, text, rawMember)!;
+    expect(assemble(found.fields, found.values)).toEqual({ ok: true, text });
+  });
+
+  test('has the choice of its field, however it is written', () => {
+    expect(fieldsOfText(fields, '{"language":7.0}', rawMember)!.values).toEqual({ language: '7' });
   });
 
   test('is edited as JSON where a value does not fit its field', () => {

@@ -16,6 +16,11 @@ export type PayloadField = {
 /** What is in the fields: text by the name of the field. A field that is absent is left out of the payload. */
 export type PayloadValues = Readonly<Record<string, string>>;
 
+/** The payload while it is edited: as fields, or as text. */
+export type PayloadDraft =
+  | { readonly as: 'fields'; readonly fields: readonly PayloadField[]; readonly values: PayloadValues }
+  | { readonly as: 'text'; readonly text: string };
+
 export type Assembled =
   | { readonly ok: true; readonly text: string }
   | { readonly ok: false; readonly errors: Readonly<Record<string, string>> };
@@ -57,7 +62,7 @@ export function assemble(fields: readonly PayloadField[], values: PayloadValues)
   for (const field of fields) {
     const { name, isRequired } = field;
     const text = values[name];
-    if (text === undefined || (text === '' && !(field.kind === 'text' && isRequired))) {
+    if (text === undefined || (text === '' && field.kind !== 'text')) {
       if (isRequired) errors[name] = 'is required';
       continue;
     }
@@ -71,7 +76,7 @@ export function assemble(fields: readonly PayloadField[], values: PayloadValues)
 
 function wrongIn({ kind }: PayloadField, text: string): string | null {
   if (kind === 'text' || kind === 'choice' || kind === 'truth') return null;
-  if (kind !== 'json') return numberForm.test(text.trim()) ? null : 'must be a number, such as 12 or 0.5';
+  if (kind !== 'json' && !numberForm.test(text.trim())) return 'must be a number, such as 12 or 0.5';
   return jsonProblem(text);
 }
 
@@ -79,10 +84,23 @@ function wrongIn({ kind }: PayloadField, text: string): string | null {
 export function jsonProblem(text: string): string | null {
   try {
     JSON.parse(text);
-    return null;
   } catch (error) {
     return `is not JSON: ${(error as Error).message}`;
   }
+  const large = roundedInteger(text);
+  return large === null ? null : `has the integer ${large}, which would be rounded: send it as a string, "${large}"`;
+}
+
+/** What is wrong with the JSON text of a payload; null: nothing. */
+export function payloadProblem(text: string): string | null {
+  return jsonProblem(text) ?? (/^\s*\{/.test(text) ? null : 'is no object, such as {"name": "Ada"}');
+}
+
+/** The first integer of the JSON text that a number of JavaScript cannot hold exactly; null: there is none. */
+export function roundedInteger(text: string): string | null {
+  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g))
+    if (/^-?\d+$/.test(token) && !Number.isSafeInteger(Number(token))) return token;
+  return null;
 }
 
 /**
@@ -110,8 +128,11 @@ export function fieldsOfText(
   const values: Record<string, string> = {};
   for (const { name, kind } of all) {
     const value = (payload as Record<string, unknown>)[name];
-    if (value !== undefined)
-      values[name] = kind === 'text' ? String(value) : (member(text, name) ?? JSON.stringify(value));
+    if (value === undefined) continue;
+    if (kind === 'text') values[name] = String(value);
+    // The choices of a field are written in one way.
+    else if (kind === 'choice' || kind === 'truth') values[name] = JSON.stringify(value);
+    else values[name] = member(text, name) ?? JSON.stringify(value);
   }
   return { fields: all, values };
 }

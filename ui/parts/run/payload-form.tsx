@@ -3,30 +3,19 @@ import type { JSX } from 'preact';
 import { useId } from 'preact/hooks';
 import { Button } from '../controls.tsx';
 import type { PayloadField, PayloadValues } from './payload-fields.ts';
+import type { PayloadEditor } from './use-payload.ts';
 
-/** The payload while it is edited: as fields, or as text. */
-export type PayloadDraft =
-  | { readonly as: 'fields'; readonly fields: readonly PayloadField[]; readonly values: PayloadValues }
-  | { readonly as: 'text'; readonly text: string };
-
-export function PayloadForm(props: {
-  draft: PayloadDraft;
-  errors: Readonly<Record<string, string>>;
-  onChange: (draft: PayloadDraft) => void;
-  /** Absent: a form cannot be made of the schema. */
-  onFields?: () => void;
-  onText: () => void;
-}): JSX.Element {
-  const { draft, errors, onChange } = props;
+export function PayloadForm({ editor }: { editor: PayloadEditor }): JSX.Element {
+  const { draft, errors, onChange, onFields, onText } = editor;
   return (
     <fieldset class="payload">
       <legend>Payload</legend>
-      {props.onFields && (
+      {onFields && (
         <fieldset class="button-group" aria-label="Edit the payload as">
-          <Button pressed={draft.as === 'fields'} onClick={props.onFields}>
+          <Button pressed={draft.as === 'fields'} onClick={onFields}>
             Form
           </Button>
-          <Button pressed={draft.as === 'text'} onClick={props.onText}>
+          <Button pressed={draft.as === 'text'} onClick={onText}>
             JSON
           </Button>
         </fieldset>

@@ -2,13 +2,14 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { act } from '../../core/actions.ts';
-import { Refusal, rawMember, send } from '../../core/api.ts';
+import { Refusal, send, withMember } from '../../core/api.ts';
 import { freeze } from '../../core/resource.ts';
 import { href } from '../../core/router.ts';
 import { Button, Field, Problem } from '../index.ts';
 import { FollowedJob } from './followed-job.tsx';
-import { assemble, errorsByField, fieldsOf, fieldsOfText, jsonProblem, type PayloadSchema } from './payload-fields.ts';
-import { type PayloadDraft, PayloadForm } from './payload-form.tsx';
+import type { PayloadSchema } from './payload-fields.ts';
+import { PayloadForm } from './payload-form.tsx';
+import { usePayload } from './use-payload.ts';
 
 /** `delay`, `deadline`: such as `10m`. `tag`: `key:text`, several separated by blanks. */
 type RunTimes = { readonly delay: string; readonly deadline: string; readonly tags: string };
@@ -25,11 +26,7 @@ export function RunPanel(props: {
   refused: string | null;
 }): JSX.Element {
   const { path, name, schema, refused } = props;
-  const fields = fieldsOf(schema);
-  const [draft, setDraft] = useState<PayloadDraft>(() =>
-    fields === null ? { as: 'text', text: '{}' } : { as: 'fields', fields, values: {} },
-  );
-  const [errors, setErrors] = useState<Readonly<Record<string, string>>>({});
+  const editor = usePayload(schema);
   const [times, setTimes] = useState(noTimes);
   const [problem, setProblem] = useState<Refusal | null>(null);
   const [isBusy, setBusy] = useState(false);
@@ -37,37 +34,8 @@ export function RunPanel(props: {
   const release = useRef<(() => void) | null>(null);
   useEffect(() => () => release.current?.(), []);
 
-  const change = (next: PayloadDraft) => {
-    setDraft(next);
-    setErrors({});
-  };
-  const asText = () => {
-    if (draft.as === 'text') return;
-    const made = assemble(
-      draft.fields.map(field => ({ ...field, isRequired: false })),
-      draft.values,
-    );
-    if (made.ok) change({ as: 'text', text: made.text });
-    else setErrors(made.errors);
-  };
-  const asFields = () => {
-    if (draft.as === 'fields' || fields === null) return;
-    const found = fieldsOfText(fields, draft.text, rawMember);
-    if (found === null) setErrors({ '': `Payload ${jsonProblem(draft.text) ?? 'is not an object'}` });
-    else change({ as: 'fields', ...found });
-  };
-  const payloadOf = (): string | null => {
-    if (draft.as === 'text') {
-      const wrong = jsonProblem(draft.text);
-      if (wrong !== null) setErrors({ '': `Payload ${wrong}` });
-      return wrong === null ? draft.text : null;
-    }
-    const made = assemble(draft.fields, draft.values);
-    if (!made.ok) setErrors(made.errors);
-    return made.ok ? made.text : null;
-  };
   const run = async () => {
-    const payload = payloadOf();
+    const payload = editor.read();
     if (payload === null) return;
     setBusy(true);
     setProblem(null);
@@ -80,12 +48,8 @@ export function RunPanel(props: {
         setJobId(job_id);
         return { text: 'The job is on disk.', link: { text: 'Show the job', href: href('job', job_id) } };
       } catch (error) {
-        if (error instanceof Refusal) {
-          const found = draft.as === 'fields' ? errorsByField(error.errors, error.detail) : {};
-          setErrors(found);
-          // What is said beside the fields is not said again below them.
-          if (error.code !== 'invalid_payload' || Object.keys(found).length === 0) setProblem(error);
-        }
+        // What is said beside the fields is not said again below them.
+        if (error instanceof Refusal && !editor.refuse(error)) setProblem(error);
         throw error;
       }
     });
@@ -110,13 +74,7 @@ export function RunPanel(props: {
           void run();
         }}
       >
-        <PayloadForm
-          draft={draft}
-          errors={errors}
-          onChange={change}
-          {...(fields !== null && { onFields: asFields })}
-          onText={asText}
-        />
+        <PayloadForm editor={editor} />
         <details class="run-more">
           <summary>When, and with which tags</summary>
           <div class="run-times">
@@ -170,6 +128,5 @@ function bodyOf(payload: string, { delay, deadline, tags }: RunTimes): string {
     ...(deadline.trim() && { deadline: deadline.trim() }),
     ...(pairs.length > 0 && { tags: Object.fromEntries(pairs) }),
   };
-  const members = Object.entries(options).map(([name, value]) => `,${JSON.stringify(name)}:${JSON.stringify(value)}`);
-  return `{"payload":${payload}${members.join('')}}`;
+  return withMember(options, 'payload', payload);
 }

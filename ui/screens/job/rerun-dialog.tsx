@@ -1,12 +1,14 @@
 // Runs an ended job again, if wanted with another payload. The new job opens when it is on disk.
 import type { JSX } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { act } from '../../core/actions.ts';
-import { Refusal, rawMember, request, requestText } from '../../core/api.ts';
+import { indented, Refusal, rawMember, request, requestText, send, withMember } from '../../core/api.ts';
 import { counted } from '../../core/format.ts';
 import { go, href } from '../../core/router.ts';
 import { Confirm, Field, Problem, Select } from '../../parts/index.ts';
-import { indented, readPayload } from './payload-text.ts';
+import type { PayloadSchema } from '../../parts/run/payload-fields.ts';
+import { PayloadForm } from '../../parts/run/payload-form.tsx';
+import { type PayloadEditor, usePayload } from '../../parts/run/use-payload.ts';
 import { isRun, jobTitle, type ShownJob } from './shown-job.ts';
 
 export type RerunDialogProps = {
@@ -24,22 +26,22 @@ function unsuccessful({
   return failed + timedOut + dead + cancelled;
 }
 
+/** The payload of the old job, and what its command or pipeline takes now. */
+type Old = { readonly payload: string; readonly schema: PayloadSchema | undefined };
+
 export function RerunDialog({ job, from: proposed, onClose }: RerunDialogProps): JSX.Element {
   const [from, setFrom] = useState(proposed);
   const [reason, setReason] = useState('');
   const [delay, setDelay] = useState('');
-  /** The payload of the old job as text; null: it is not there yet, or the token may not read it. */
-  const [old, setOld] = useState<string | null>(null);
-  const [text, setText] = useState('');
+  /** Null: it is not there yet, or the token may not read it. */
+  const [old, setOld] = useState<Old | null>(null);
   const [error, setError] = useState<Refusal | null>(null);
+  const editor = useRef<PayloadEditor | null>(null);
   useEffect(() => {
-    requestText(`/job/${job.job_id}?include=payload`).then(
-      answer => {
+    Promise.all([requestText(`/job/${job.job_id}?include=payload`), schemaOf(job)]).then(
+      ([answer, schema]) => {
         const payload = rawMember(answer, 'payload');
-        if (payload === undefined) return;
-        const shown = indented(payload);
-        setOld(shown);
-        setText(shown);
+        if (payload !== undefined) setOld({ payload: indented(payload), schema });
       },
       refusal => {
         if (!(refusal instanceof Refusal)) throw refusal;
@@ -47,25 +49,34 @@ export function RerunDialog({ job, from: proposed, onClose }: RerunDialogProps):
       },
     );
   }, []);
-  // A payload that was not edited is not sent: the service takes the stored one.
-  const isEdited = old !== null && text !== old && from === 'start';
-  const edited = isEdited ? readPayload(text) : null;
   const title = `Rerun ${jobTitle(job)}`;
-  const confirm = () =>
-    act(title, async () => {
+  const confirm = async () => {
+    // A payload that was not edited is not sent: the service takes the stored one.
+    const isEdited = from === 'start' && editor.current?.isEdited === true;
+    const payload = isEdited ? editor.current!.read() : null;
+    if (isEdited && payload === null) return false;
+    return act(title, async () => {
       const body = {
         ...(isRun(job) && { from }),
-        ...(edited?.ok && { payload: edited.value }),
         ...(reason !== '' && { reason }),
         ...(delay !== '' && { delay }),
       };
-      const { job_id: id } = await request<{ job_id: string }>('POST', `/job/${job.job_id}/rerun`, body);
-      const to = href(isRun(job) ? 'run' : 'job', id);
-      go(to);
-      return { text: 'The new job is accepted.', link: { text: 'Open it', href: to } };
+      try {
+        const path = `/job/${job.job_id}/rerun`;
+        const given = payload === null ? { body } : { bodyText: withMember(body, 'payload', payload) };
+        const response = await send('POST', path, given);
+        const { job_id: id } = (await response.json()) as { job_id: string };
+        const to = href(isRun(job) ? 'run' : 'job', id);
+        go(to);
+        return { text: 'The new job is accepted.', link: { text: 'Open it', href: to } };
+      } catch (refusal) {
+        if (refusal instanceof Refusal && payload !== null) editor.current!.refuse(refusal);
+        throw refusal;
+      }
     });
+  };
   return (
-    <Confirm title={title} verb="Rerun" disabled={edited?.ok === false} onConfirm={confirm} onClose={onClose}>
+    <Confirm title={title} verb="Rerun" onConfirm={confirm} onClose={onClose}>
       {error && <Problem error={error} />}
       {isRun(job) && (
         <Select
@@ -85,19 +96,10 @@ export function RerunDialog({ job, from: proposed, onClose }: RerunDialogProps):
           and the steps after {unsuccessful(job.counts) === 1 ? 'it' : 'them'}.
         </p>
       )}
-      {from === 'start' && old !== null && (
-        <Field label="Payload" error={edited?.ok === false ? edited.problem : undefined}>
-          {id => (
-            <textarea
-              id={id}
-              class="payload-editor"
-              rows={Math.min(16, Math.max(4, text.split('\n').length))}
-              spellcheck={false}
-              value={text}
-              onInput={event => setText(event.currentTarget.value)}
-            />
-          )}
-        </Field>
+      {old !== null && (
+        <div hidden={from === 'failed'}>
+          <OldPayload old={old} editor={editor} />
+        </div>
       )}
       <Field label="Reason" value={reason} onInput={setReason} hint="Optional. Shown with the new job." />
       <Field
@@ -109,4 +111,28 @@ export function RerunDialog({ job, from: proposed, onClose }: RerunDialogProps):
       />
     </Confirm>
   );
+}
+
+/** The old payload, to be edited. `editor` is set to what somebody makes of it. */
+function OldPayload({ old, editor }: { old: Old; editor: { current: PayloadEditor | null } }): JSX.Element {
+  const own = usePayload(old.schema, old.payload);
+  editor.current = own;
+  return <PayloadForm editor={own} />;
+}
+
+/** The schema of the payload; undefined: there is none, the token may not read it, or the command is no longer configured. */
+async function schemaOf(job: ShownJob): Promise<PayloadSchema | undefined> {
+  type Described = {
+    readonly input_schema?: PayloadSchema;
+    readonly commands?: readonly { readonly name: string; readonly input_schema?: PayloadSchema }[];
+  };
+  const { plugin, command } = job;
+  const path = isRun(job) ? `/pipeline/${encodeURIComponent(command)}` : `/plugin/${encodeURIComponent(plugin)}`;
+  try {
+    const { input_schema, commands } = await request<Described>('GET', path);
+    return isRun(job) ? input_schema : commands?.find(({ name }) => name === command)?.input_schema;
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    return undefined;
+  }
 }

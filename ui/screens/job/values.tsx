@@ -2,10 +2,9 @@
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { act } from '../../core/actions.ts';
-import { Refusal, rawMember, requestText } from '../../core/api.ts';
+import { indented, Refusal, rawMember, requestText } from '../../core/api.ts';
 import { copyText } from '../../core/clipboard.ts';
 import { Button, Code, Loading, Problem, Section } from '../../parts/index.ts';
-import { indented } from './payload-text.ts';
 import { commandOf, curlOf, isSettled, type ShownJob, scriptOf } from './shown-job.ts';
 
 /** Texts up to this length are indented. Longer ones are shown as they came. */

@@ -52,14 +52,44 @@ export function jobFlows(gateway: Gateway): void {
     expect((await gateway.settled(id)).status).toBe('cancelled');
   });
 
-  test('rerun a job with an edited payload', async () => {
+  test('rerun a job with a payload that is edited by the form of its schema', async () => {
+    const payload = '{"payload":{"name":"Ada","times":2,"note":"","ids":[9007199254740991]}}';
+    const { body } = await gateway.call('POST', '/plugin/greeter/handle', payload);
+    const id = String(body['job_id']);
+    await gateway.settled(id);
+    const page = await visit(gateway, { at: `#/job/${id}`, expected: [/status of 400/] });
+    await page.getByRole('button', { name: 'Rerun' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Rerun greeter.handle' });
+    expect(await dialog.getByLabel('times').inputValue()).toBe('2');
+    // A member that the schema lacks is edited as JSON.
+    expect(await dialog.getByLabel('ids').inputValue()).toBe('[\n  9007199254740991\n]');
+    await dialog.getByLabel('ids').fill('[9007199254740991, 1.50]');
+    await dialog.getByLabel('name').fill('Grace');
+    await dialog.getByLabel('times').fill('0');
+    await dialog.getByRole('button', { name: 'Rerun' }).click();
+    // The service refuses it, and the dialog says so beside the field.
+    await dialog.getByText(/^times must be/).waitFor();
+    await dialog.getByLabel('times').fill('3');
+    const sent = page.waitForRequest(/[/]rerun$/);
+    await dialog.getByRole('button', { name: 'Rerun' }).click();
+    expect((await sent).postData()).toMatch(/"note": "",\s+"ids": \[9007199254740991, 1\.50\]/);
+    await page.getByText('The new job is accepted.').waitFor();
+    await page.getByText('hello Grace, hello Grace, hello Grace').waitFor();
+  });
+
+  test('rerun a job with a payload that is edited as JSON', async () => {
     const { job_id: id } = await gateway.finished('greeter/handle', { name: 'Ada' });
     const page = await visit(gateway, { at: `#/job/${id}` });
     await page.getByRole('button', { name: 'Rerun' }).click();
     const dialog = page.getByRole('dialog', { name: 'Rerun greeter.handle' });
-    await dialog.getByLabel('Payload').fill('{"name": ');
-    expect(await dialog.getByRole('button', { name: 'Rerun' }).isDisabled()).toBe(true);
-    await dialog.getByLabel('Payload').fill('{"name": "Grace"}');
+    await dialog.getByRole('button', { name: 'JSON' }).click();
+    const text = dialog.getByLabel('Payload as JSON');
+    await text.fill('{"name": ');
+    await dialog.getByRole('button', { name: 'Rerun' }).click();
+    await dialog.getByText(/^Payload is not JSON/).waitFor();
+    await text.fill('{"name": "Grace"}');
+    await dialog.getByRole('button', { name: 'Form' }).click();
+    expect(await dialog.getByLabel('name').inputValue()).toBe('Grace');
     await dialog.getByRole('button', { name: 'Rerun' }).click();
     await page.getByText('The new job is accepted.').waitFor();
     await page.getByText('hello Grace').waitFor();
