@@ -1,38 +1,12 @@
-// Pauses of plugins, commands and pipelines: what they are, and the buttons that begin and end them.
+// Pauses of plugins, commands, pipelines and the service: what they are, and the buttons that begin and end them.
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { act } from '../core/actions.ts';
 import { request } from '../core/api.ts';
 import { may } from '../core/session.ts';
-import { Button, Confirm, Field, Select, Time } from './index.ts';
-
-/** A pause, as in `GET /pauses`. */
-export type PauseView = {
-  readonly target: {
-    readonly kind: 'system' | 'pipeline' | 'plugin';
-    readonly name?: string;
-    readonly command?: string;
-  };
-  readonly reason?: string;
-  readonly by: string;
-  readonly since: string;
-  readonly until?: string;
-  readonly reject?: true;
-};
-
-export type PauseTarget = {
-  readonly kind: 'pipeline' | 'plugin';
-  readonly name: string;
-  readonly command?: string;
-};
-
-const lengths = [
-  { value: '', text: 'until it is resumed' },
-  { value: '10m', text: '10 minutes' },
-  { value: '1h', text: '1 hour' },
-  { value: '8h', text: '8 hours' },
-  { value: '1d', text: '1 day' },
-];
+import { Button, Time } from './index.ts';
+import { PauseDialog, pausePath } from './pause-dialog.tsx';
+import { type PauseTarget, type PauseView, targetText } from './pause-words.ts';
 
 /** The pause of this target itself; a pause of the whole service is another. */
 export function pauseOf(pauses: readonly PauseView[] | undefined, target: PauseTarget): PauseView | undefined {
@@ -58,65 +32,46 @@ export function PauseNote({ pause }: { pause: PauseView }): JSX.Element {
   );
 }
 
-/** Pauses or resumes the target. Absent if the token may not. */
+/** Ends the pause of this target, and says so. Returns whether it was accepted. */
+export function resume(target: PauseTarget): Promise<boolean> {
+  const { command } = target;
+  return act(`Resume ${targetText(target)}`, async () => {
+    const body = command === undefined ? {} : { command };
+    const { resumed } = await request<{ resumed: boolean }>('POST', pausePath(target, 'resume'), body);
+    return resumed ? 'Jobs start again.' : 'It was not paused.';
+  });
+}
+
+/** Absent if the token may not. */
+export function ResumeButton({ target, onDone }: { target: PauseTarget; onDone: () => void }): JSX.Element | null {
+  if (!may('control:rw')) return null;
+  return (
+    <Button onClick={() => void resume(target).then(onDone)} label={`Resume ${targetText(target)}`}>
+      Resume
+    </Button>
+  );
+}
+
+/** Pauses the target after a question; resumes it if it has a `pause`. Absent if the token may not. */
 export function PauseButton(props: {
   target: PauseTarget;
-  pause: PauseView | undefined;
+  pause?: PauseView | undefined;
   onDone: () => void;
+  text?: string;
 }): JSX.Element | null {
   const [asks, setAsks] = useState(false);
   if (!may('control:rw')) return null;
   const { target, pause, onDone } = props;
-  const name = target.command === undefined ? target.name : `${target.name} ${target.command}`;
-  const resume = async () => {
-    if (await act(`Resumed ${name}`, () => post(target, 'resume', {}))) onDone();
-  };
   return (
     <>
       {pause ? (
-        <Button onClick={() => void resume()} label={`Resume ${name}`}>
-          Resume
-        </Button>
+        <ResumeButton target={target} onDone={onDone} />
       ) : (
-        <Button onClick={() => setAsks(true)} label={`Pause ${name}`}>
-          Pause…
+        <Button onClick={() => setAsks(true)} label={`Pause ${targetText(target)}`}>
+          {props.text ?? 'Pause…'}
         </Button>
       )}
-      {asks && <PauseQuestion target={target} name={name} onDone={onDone} onClose={() => setAsks(false)} />}
+      {asks && <PauseDialog target={target} onDone={onDone} onClose={() => setAsks(false)} />}
     </>
   );
-}
-
-function PauseQuestion(props: {
-  target: PauseTarget;
-  name: string;
-  onDone: () => void;
-  onClose: () => void;
-}): JSX.Element {
-  const { target, name } = props;
-  const [length, setLength] = useState('');
-  const [reason, setReason] = useState('');
-  const [rejects, setRejects] = useState(false);
-  const confirm = async () => {
-    const body = { ...(length && { for: length }), ...(reason && { reason }), ...(rejects && { reject: true }) };
-    const done = await act(`Paused ${name}`, () => post(target, 'pause', body));
-    if (done) props.onDone();
-    return done;
-  };
-  return (
-    <Confirm title={`Pause ${name}`} verb="Pause" onConfirm={confirm} onClose={props.onClose}>
-      <p>Nothing new starts until it is resumed, even after a restart. Running jobs continue.</p>
-      <Select label="For" value={length} options={lengths} onChange={setLength} />
-      <Field label="Reason" value={reason} onInput={setReason} hint="Optional. Shown with the pause." />
-      <label class="pause-check">
-        <input type="checkbox" checked={rejects} onChange={event => setRejects(event.currentTarget.checked)} />
-        Refuse new calls, instead of accepting them to wait
-      </label>
-    </Confirm>
-  );
-}
-
-function post({ kind, name, command }: PauseTarget, deed: 'pause' | 'resume', body: object): Promise<undefined> {
-  const given = { ...body, ...(command !== undefined && { command }) };
-  return request('POST', `/control/${kind}/${encodeURIComponent(name)}/${deed}`, given).then(() => undefined);
 }

@@ -3,12 +3,12 @@ import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { act } from '../../core/actions.ts';
 import { indented, Refusal, rawMember, request, requestText, send, withMember } from '../../core/api.ts';
-import { counted } from '../../core/format.ts';
 import { go, href } from '../../core/router.ts';
 import { Confirm, Field, Problem, Select } from '../../parts/index.ts';
 import type { PayloadSchema } from '../../parts/run/payload-fields.ts';
 import { PayloadForm } from '../../parts/run/payload-form.tsx';
 import { type PayloadEditor, usePayload } from '../../parts/run/use-payload.ts';
+import { rerunText } from './rerun-words.ts';
 import { isRun, jobTitle, type ShownJob } from './shown-job.ts';
 
 export type RerunDialogProps = {
@@ -16,15 +16,6 @@ export type RerunDialogProps = {
   readonly from: 'start' | 'failed';
   readonly onClose: () => void;
 };
-
-function unsuccessful({
-  failed = 0,
-  timed_out: timedOut = 0,
-  dead = 0,
-  cancelled = 0,
-}: NonNullable<ShownJob['counts']>) {
-  return failed + timedOut + dead + cancelled;
-}
 
 /** The payload of the old job, and what its command or pipeline takes now. */
 type Old = { readonly payload: string; readonly schema: PayloadSchema | undefined };
@@ -89,13 +80,7 @@ export function RerunDialog({ job, from: proposed, onClose }: RerunDialogProps):
           onChange={value => setFrom(value === 'failed' ? 'failed' : 'start')}
         />
       )}
-      {isRun(job) && from === 'failed' && job.counts && (
-        <p>
-          {counted(job.counts['succeeded'] ?? 0, 'job')} succeeded and {job.counts['succeeded'] === 1 ? 'is' : 'are'}{' '}
-          reused. {counted(unsuccessful(job.counts), 'job')} {unsuccessful(job.counts) === 1 ? 'runs' : 'run'} again,
-          and the steps after {unsuccessful(job.counts) === 1 ? 'it' : 'them'}.
-        </p>
-      )}
+      {isRun(job) && job.counts && <p aria-live="polite">{rerunText(job.counts, from)}</p>}
       {old !== null && (
         <div hidden={from === 'failed'}>
           <OldPayload old={old} editor={editor} />

@@ -5,8 +5,9 @@ import { useResource } from '../../core/resource.ts';
 import { href } from '../../core/router.ts';
 import { may } from '../../core/session.ts';
 import { Section, Time } from '../../parts/index.ts';
-import type { FailureGroup, Overview, OverviewPause } from './overview.ts';
-import { ResumeButton, targetText } from './pausing.tsx';
+import { ResumeButton } from '../../parts/pause.tsx';
+import { type PauseView, targetText } from '../../parts/pause-words.ts';
+import type { FailureGroup, Overview } from './overview.ts';
 import { RestoredNote, ResumeRestored, useWouldRun } from './restored.tsx';
 import { isRestored, type WouldRun } from './would-run.ts';
 
@@ -82,14 +83,14 @@ function pausedNotices(overview: Overview, would: WouldRun | undefined, reload: 
 }
 
 /** How many jobs wait for the end of the pause, as far as the overview knows. */
-function heldBy({ target: { kind, name, command } }: OverviewPause, { queue, lanes }: Overview): number {
+function heldBy({ target: { kind, name, command } }: PauseView, { queue, lanes }: Overview): number {
   if (kind === 'system') return queue.paused_count;
   if (kind === 'pipeline' || command !== undefined) return 0;
   const lane = lanes.find(({ plugin }) => plugin === name);
   return lane?.hold?.reason === 'paused' ? lane.held_count : 0;
 }
 
-function PauseText({ pause, held }: { pause: OverviewPause; held: number }): JSX.Element {
+function PauseText({ pause, held }: { pause: PauseView; held: number }): JSX.Element {
   const { target, reason, by, since, until, reject } = pause;
   return (
     <>

@@ -3,12 +3,13 @@ import type { JSX } from 'preact';
 import { count, now } from '../../core/format.ts';
 import { href } from '../../core/router.ts';
 import { Duration, Section, Table } from '../../parts/index.ts';
-import type { Lane, OverviewPause } from './overview.ts';
-import { PauseButton, ResumeButton } from './pausing.tsx';
+import { PauseButton, ResumeButton } from '../../parts/pause.tsx';
+import type { PauseView } from '../../parts/pause-words.ts';
+import type { Lane } from './overview.ts';
 
 export function Lanes(props: {
   lanes: readonly Lane[];
-  pauses: readonly OverviewPause[];
+  pauses: readonly PauseView[];
   reload: () => void;
 }): JSX.Element {
   const isPaused = (plugin: string) =>

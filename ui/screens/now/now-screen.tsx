@@ -18,10 +18,10 @@ import {
   Table,
   Time,
 } from '../../parts/index.ts';
+import { PauseButton } from '../../parts/pause.tsx';
 import { Attention } from './attention.tsx';
 import { Lanes } from './lanes.tsx';
 import { allStatuses, type Overview, overviewEvents } from './overview.ts';
-import { PauseButton } from './pausing.tsx';
 
 export function NowScreen(): JSX.Element {
   const overview = useResource<Overview>('/overview', { live: overviewEvents, everyMs: 5_000 });

@@ -1,18 +1,6 @@
 // The answer of GET /overview, as far as the dashboard shows it.
+import type { PauseView } from '../../parts/pause-words.ts';
 
-export type PauseTarget = {
-  readonly kind: 'system' | 'pipeline' | 'plugin';
-  readonly name?: string;
-  readonly command?: string;
-};
-export type OverviewPause = {
-  readonly target: PauseTarget;
-  readonly reason?: string;
-  readonly by: string;
-  readonly since: string;
-  readonly until?: string;
-  readonly reject?: true;
-};
 export type Lane = {
   readonly plugin: string;
   readonly queued_count: number;
@@ -66,7 +54,7 @@ export type Overview = {
   };
   readonly trend: { readonly since: string; readonly settled: readonly number[]; readonly failed: readonly number[] };
   readonly lanes: readonly Lane[];
-  readonly pauses: readonly OverviewPause[];
+  readonly pauses: readonly PauseView[];
   readonly failures: readonly RecentFailure[];
   /** Absent: the service could not read them now. */
   readonly failure_groups?: readonly FailureGroup[];

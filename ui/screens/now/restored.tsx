@@ -6,8 +6,8 @@ import { useResource } from '../../core/resource.ts';
 import { href } from '../../core/router.ts';
 import { may } from '../../core/session.ts';
 import { Button, Confirm } from '../../parts/index.ts';
+import { resume } from '../../parts/pause.tsx';
 import { overviewEvents } from './overview.ts';
-import { resume } from './pausing.tsx';
 import { isRestored, type PauseList, type WouldRun, wouldRunText } from './would-run.ts';
 
 /** The commands that the question lists. */

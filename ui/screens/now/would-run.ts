@@ -1,6 +1,6 @@
 // What a restored state would run once it is resumed, as GET /pauses has it.
 import { counted, ms } from '../../core/format.ts';
-import type { OverviewPause } from './overview.ts';
+import type { PauseView } from '../../parts/pause-words.ts';
 
 export type WouldRun = {
   /** Jobs that have not ended, without runs of pipelines; `delayed` of them wait for their time. */
@@ -12,10 +12,10 @@ export type WouldRun = {
   /** Those with the most jobs first. */
   readonly commands: readonly { readonly plugin: string; readonly command: string; readonly jobs: number }[];
 };
-export type PauseList = { readonly pauses: readonly (OverviewPause & { readonly would_run?: WouldRun })[] };
+export type PauseList = { readonly pauses: readonly (PauseView & { readonly would_run?: WouldRun })[] };
 
 /** Whether the pause holds a restored state. */
-export function isRestored({ target, by }: Pick<OverviewPause, 'target' | 'by'>): boolean {
+export function isRestored({ target, by }: Pick<PauseView, 'target' | 'by'>): boolean {
   return target.kind === 'system' && by === 'restore';
 }
 

@@ -2,7 +2,7 @@
 
 import { type Resource, useResource } from '../../core/resource.ts';
 import { may } from '../../core/session.ts';
-import type { PauseView } from '../../parts/pause.tsx';
+import type { PauseView } from '../../parts/pause-words.ts';
 
 export type LaneView = {
   readonly plugin: string;

@@ -126,9 +126,14 @@ export function jobFlows(gateway: Gateway): void {
   });
 
   test('pause a plugin with a reason, and resume it', async () => {
+    const running = await gateway.submit('worker/handle', { gate: 'a pause' });
+    await gateway.noted('start', running);
+    const { body: delayed } = await gateway.call('POST', '/plugin/worker/handle', { delay: '1h' });
     const page = await visit(gateway, { at: '#/now' });
     await page.getByRole('button', { name: 'Pause the plugin worker' }).click();
     const dialog = page.getByRole('dialog', { name: 'Pause the plugin worker?' });
+    // How much it holds, before it does.
+    await dialog.getByText('Now 1 job waits and 1 running job continues.').waitFor();
     await dialog.getByLabel('Reason').fill('a test of the dashboard');
     await dialog.getByRole('button', { name: 'Pause' }).click();
     await page.getByText('a test of the dashboard').first().waitFor();
@@ -137,6 +142,9 @@ export function jobFlows(gateway: Gateway): void {
     await page.getByRole('button', { name: 'Resume the plugin worker' }).first().click();
     await page.getByRole('button', { name: 'Pause the plugin worker' }).waitFor();
     expect(JSON.stringify((await gateway.call('GET', '/pauses')).body)).not.toContain('a test of the dashboard');
+    await gateway.call('POST', `/job/${delayed['job_id']}/cancel`);
+    gateway.open('a pause');
+    await gateway.settled(running);
   });
 
   test('export the jobs that match, one a line', async () => {

@@ -48,6 +48,9 @@ export function runFlows(gateway: Gateway, seeded: () => Seeded): void {
     const dialog = page.getByRole('dialog', { name: /^Rerun/ });
     // What it would do, before it does it.
     await dialog.getByText('2 jobs succeeded and are reused. 1 job runs again, and the steps after it.').waitFor();
+    await dialog.getByLabel('From').selectOption('start');
+    await dialog.getByText('The run had 3 jobs: all run again, also the 2 that succeeded.').waitFor();
+    await dialog.getByLabel('From').selectOption('failed');
     await dialog.getByRole('button', { name: 'Rerun', exact: true }).click();
     await page.getByText('The new job is accepted.').waitFor();
     await expect.poll(() => page.url()).not.toContain(run);
