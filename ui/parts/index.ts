@@ -3,6 +3,7 @@ export { Button, Chips, Field, More, Select, type SelectOption, type TabItem, Ta
 export { Confirm, confirmMany, Dialog, type ManyDeed, ManyDialog, type ManyRequest } from './dialog.tsx';
 export { Bar, type BarPart, Spark, Stat } from './figures.tsx';
 export { Empty, Loading, Page, Problem, Section } from './page.tsx';
+export { RowList } from './row-list.tsx';
 export { type Column, Table } from './table.tsx';
 export { fieldTime, type Stretch, stretchOf, TimeFields } from './times.tsx';
 export {

@@ -1,8 +1,7 @@
-// A table of rows of equal height. Of a long list only the rows near the view are in the document. `j`, `k` and Enter move and open.
-import type { ComponentChildren, JSX } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
-import { useKeys } from '../core/keys.ts';
+// A table of rows of equal height.
+import type { ComponentChildren, JSX, Ref } from 'preact';
 import { go } from '../core/router.ts';
+import { opensRow, useRows } from './rows.ts';
 
 export type Column<Row> = {
   readonly name: string;
@@ -17,14 +16,6 @@ export type Column<Row> = {
   readonly hideBelow?: 768 | 1024;
 };
 
-/** The height of `.table tbody tr` in parts.css. */
-const rowPx = 36;
-/** The maximum number of rows in the document. */
-const shownMax = 300;
-const aboveRows = 100;
-/** The rows that are drawn first: more than a page shows. The others follow after that frame, because a row has many parts. */
-const firstRows = 40;
-
 export function Table<Row>(props: {
   columns: readonly Column<Row>[];
   rows: readonly Row[];
@@ -37,69 +28,17 @@ export function Table<Row>(props: {
   keys?: boolean;
 }): JSX.Element {
   const { columns, rows, rowKey, href, onOpen, empty } = props;
-  const body = useRef<HTMLTableSectionElement>(null);
-  const [first, setFirst] = useState(0);
-  const [isWhole, setWhole] = useState(false);
-  const [current, setCurrent] = useState<string | null>(null);
-  const opens = href !== undefined || onOpen !== undefined;
-
-  useEffect(() => setWhole(true), []);
-  useEffect(() => {
-    if (rows.length <= shownMax) {
-      setFirst(0);
-      return;
-    }
-    const place = () => {
-      const top = body.current?.getBoundingClientRect().top ?? 0;
-      const wanted = Math.floor(Math.max(0, -top) / rowPx) - aboveRows;
-      // In steps, so that a small movement renders nothing.
-      setFirst(Math.max(0, Math.min(wanted - (wanted % 50), rows.length - shownMax)));
-    };
-    place();
-    addEventListener('scroll', place, { passive: true });
-    return () => removeEventListener('scroll', place);
-  }, [rows.length]);
-
-  const open = (row: Row) => {
-    if (onOpen) onOpen(row);
-    else if (href) go(href(row));
-  };
-  const move = (by: number) => {
-    const at = rows.findIndex(row => rowKey(row) === current);
-    const next = Math.max(0, Math.min(rows.length - 1, at < 0 ? 0 : at + by));
-    const row = rows[next];
-    if (row === undefined) return;
-    setCurrent(rowKey(row));
-    const top = (body.current?.getBoundingClientRect().top ?? 0) + next * rowPx;
-    if (top < 120) scrollBy(0, top - 120);
-    else if (top + rowPx > innerHeight - 40) scrollBy(0, top + rowPx - innerHeight + 40);
-  };
-  useKeys(
-    (props.keys ?? opens)
-      ? {
-          j: { text: 'next row', run: () => move(1) },
-          k: { text: 'previous row', run: () => move(-1) },
-          Enter: {
-            text: 'open the row',
-            run: () => {
-              const row = rows.find(one => rowKey(one) === current);
-              if (row !== undefined) open(row);
-            },
-          },
-        }
-      : {},
-  );
+  const open = onOpen ?? (href && ((row: Row) => go(href(row))));
+  const keys = props.keys ?? open !== undefined;
+  const { body, shown, from, abovePx, belowPx, current } = useRows({ rows, rowKey, open, keys });
 
   if (rows.length === 0) return <>{empty}</>;
-  const most = isWhole ? shownMax : firstRows;
-  const from = rows.length <= most ? 0 : Math.min(first, rows.length - most);
-  const shown = rows.slice(from, from + most);
   const classOf = ({ align, hideBelow, grow }: Column<Row>) =>
     `${align === 'right' ? 'right' : ''} ${grow ? 'grow' : ''} ${hideBelow ? `hide-${hideBelow}` : ''}`;
-  const spacer = (count: number) =>
-    count > 0 && (
+  const spacer = (px: number) =>
+    px > 0 && (
       <tr class="spacer">
-        <td colSpan={columns.length} style={{ height: `${count * rowPx}px` }} />
+        <td colSpan={columns.length} style={{ height: `${px}px` }} />
       </tr>
     );
   return (
@@ -119,19 +58,17 @@ export function Table<Row>(props: {
             ))}
           </tr>
         </thead>
-        <tbody ref={body}>
-          {spacer(from)}
+        <tbody ref={body as Ref<HTMLTableSectionElement>}>
+          {spacer(abovePx)}
           {shown.map((row, index) => {
             const key = rowKey(row);
             return (
               <tr
                 key={key}
+                data-row={from + index}
                 aria-rowindex={from + index + 2}
-                class={`${opens ? 'opens' : ''} ${key === current ? 'current' : ''}`}
-                onClick={event => {
-                  if (!opens || event.defaultPrevented || getSelection()?.isCollapsed === false) return;
-                  if ((event.target as Element).closest('a, button, input, label, select') === null) open(row);
-                }}
+                class={`${open ? 'opens' : ''} ${key === current ? 'current' : ''}`}
+                onClick={event => open && opensRow(event) && open(row)}
               >
                 {columns.map(column => (
                   <td key={column.name} class={classOf(column)}>
@@ -141,7 +78,7 @@ export function Table<Row>(props: {
               </tr>
             );
           })}
-          {spacer(rows.length - from - shown.length)}
+          {spacer(belowPx)}
         </tbody>
       </table>
     </div>

@@ -32,6 +32,7 @@ function SignedIn(): JSX.Element {
   );
   useKeys({
     ...Object.fromEntries(goes),
+    'g r': { text: 'go to the list of runs', run: () => go(href('jobs', null, { plugin: 'pipeline' })) },
     t: { text: 'times: how long ago, or exact', run: toggleTimes },
     '?': { text: 'show the keys', run: () => setHelps(true) },
   });

@@ -8,6 +8,7 @@ import { hasBrowser, shareBrowser } from './browser.ts';
 import { hostileFlows } from './flows/hostile.ts';
 import { jobFlows } from './flows/jobs.ts';
 import { keyboardFlows } from './flows/keyboard.ts';
+import { listFlows } from './flows/lists.ts';
 import { liveFlows } from './flows/live.ts';
 import { narrowFlows } from './flows/narrow.ts';
 import { operationFlows } from './flows/operations.ts';
@@ -40,6 +41,7 @@ describe.skipIf(!hasBrowser)(`the dashboard in a browser${whyNot}`, () => {
   describe('a restored state', () => restoredFlows());
   describe('narrow pages', () => narrowFlows(gateway, () => seeded));
   describe('keys', () => keyboardFlows(gateway));
+  describe('long lists', () => listFlows(gateway));
   describe('hostile texts', () => hostileFlows());
   describe('accessibility', () =>
     accessibilityChecks(

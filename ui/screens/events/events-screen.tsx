@@ -5,9 +5,9 @@ import { count } from '../../core/format.ts';
 import { useKeys } from '../../core/keys.ts';
 import { connection, onEvent } from '../../core/live.ts';
 import { isFrozen } from '../../core/resource.ts';
-import { place, setQuery } from '../../core/router.ts';
+import { go, href, place, setQuery } from '../../core/router.ts';
 import { may } from '../../core/session.ts';
-import { Button, Empty, Field, JobId, Page, Time } from '../../parts/index.ts';
+import { Button, Empty, Field, JobId, Page, RowList, Time } from '../../parts/index.ts';
 import { detailOf, gapText, type HeardEvent, keptMax, kinds, subjectOf, withNew } from './event-list.ts';
 
 /** New events are shown together, this often. */
@@ -75,11 +75,14 @@ export function EventsScreen(): JSX.Element {
           {shown.length > 0 ? 'Use other words.' : 'Events appear here as they happen. Run a command to see some.'}
         </Empty>
       ) : (
-        <ol class="events" aria-label="Events, newest first">
-          {fitting.map(event => (
-            <EventRow key={event.key} event={event} />
-          ))}
-        </ol>
+        <RowList
+          label="Events, newest first"
+          rows={fitting}
+          rowKey={({ key }) => String(key)}
+          onOpen={open}
+          rowClass={classOf}
+          render={event => <EventRow event={event} />}
+        />
       )}
       {shown.length === keptMax && <p class="muted">The newest {keptMax} events are kept.</p>}
     </Page>
@@ -138,14 +141,30 @@ function textOf(event: HeardEvent): string {
   return `${event.type} ${JSON.stringify(event.data)}`.toLowerCase();
 }
 
+function jobOf({ data }: HeardEvent): string | null {
+  return typeof data['job_id'] === 'string' ? data['job_id'] : null;
+}
+
+/** Goes to the job of the event, or to what it is about. */
+function open(event: HeardEvent): void {
+  const job = jobOf(event);
+  const to = job === null ? subjectOf(event).href : href('job', job);
+  if (to !== undefined) go(to);
+}
+
+function classOf({ type }: HeardEvent): string {
+  if (type === 'gap') return 'event event-gap';
+  return `event ${/failed|timed_out|dead|rejected/.test(type) ? 'event-bad' : ''}`;
+}
+
 function EventRow({ event }: { event: HeardEvent }): JSX.Element {
-  if (event.type === 'gap') return <li class="event event-gap">{gapText(event)}</li>;
+  if (event.type === 'gap') return <>{gapText(event)}</>;
   const { type, data } = event;
   const subject = subjectOf(event);
-  const job = typeof data['job_id'] === 'string' ? data['job_id'] : null;
+  const job = jobOf(event);
   const detail = detailOf(event);
   return (
-    <li class={`event ${/failed|timed_out|dead|rejected/.test(type) ? 'event-bad' : ''}`}>
+    <>
       <span class="event-type">{type}</span>
       <span class="event-subject">{subject.href ? <a href={subject.href}>{subject.text}</a> : subject.text}</span>
       <span class="event-job">{job !== null && <JobId id={job} />}</span>
@@ -153,6 +172,6 @@ function EventRow({ event }: { event: HeardEvent }): JSX.Element {
         {detail}
       </span>
       <span class="event-time muted">{typeof data['at'] === 'string' && <Time at={data['at']} />}</span>
-    </li>
+    </>
   );
 }

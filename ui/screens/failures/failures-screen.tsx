@@ -1,10 +1,9 @@
 // The groups of failed jobs: how many, since when, what they said; and what can be done with them.
 import type { JSX } from 'preact';
-import { useRef } from 'preact/hooks';
 import { count, counted } from '../../core/format.ts';
 import { useKeys } from '../../core/keys.ts';
 import { usePages } from '../../core/pages.ts';
-import { href, place, queryText, setQuery } from '../../core/router.ts';
+import { go, href, place, queryText, setQuery } from '../../core/router.ts';
 import { may } from '../../core/session.ts';
 import {
   Button,
@@ -16,6 +15,7 @@ import {
   More,
   Page,
   Problem,
+  RowList,
   Select,
   Spark,
   Time,
@@ -63,10 +63,8 @@ export function FailuresScreen(): JSX.Element {
     everyMs: 15_000,
   });
   const groups = pages.flatMap(({ failures }) => failures);
-  const list = useRef<HTMLUListElement>(null);
   useKeys({
-    j: { text: 'next group', run: () => moveFocus(list.current, 1) },
-    k: { text: 'previous group', run: () => moveFocus(list.current, -1) },
+    '/': { text: 'filter', run: () => document.querySelector<HTMLInputElement>('.filter-row input')?.focus() },
   });
   const isFiltered = plugin !== '' || command !== '' || hours !== '';
   return (
@@ -114,11 +112,14 @@ export function FailuresScreen(): JSX.Element {
           )}
         </Empty>
       ) : (
-        <ul class="failures" ref={list}>
-          {groups.map(group => (
-            <Group key={group.fingerprint} group={group} />
-          ))}
-        </ul>
+        <RowList
+          label="Groups of failures"
+          rows={groups}
+          rowKey={({ fingerprint }) => fingerprint}
+          onOpen={({ fingerprint }) => go(href('jobs', null, { fingerprint }))}
+          rowClass={() => 'failure'}
+          render={group => <Group group={group} />}
+        />
       )}
       {more && <More onMore={more} loading={loadingMore} />}
     </Page>
@@ -130,7 +131,7 @@ function Group({ group }: { group: FailureGroup }): JSX.Element {
   const isRun = plugin === 'pipeline';
   const today = trend.reduce((sum, hour) => sum + hour, 0);
   return (
-    <li class="failure">
+    <>
       <div class="failure-count">
         <a
           class="failure-number"
@@ -143,18 +144,23 @@ function Group({ group }: { group: FailureGroup }): JSX.Element {
       </div>
       <div class="failure-what">
         <h2 class="failure-pattern">
-          <a href={href('jobs', null, { fingerprint })}>{pattern === '' ? 'no error text' : pattern}</a>
+          <a href={href('jobs', null, { fingerprint })} title={pattern}>
+            {pattern === '' ? 'no error text' : pattern}
+          </a>
         </h2>
         <p class="failure-where">
           <a href={href(isRun ? 'pipeline' : 'plugin', isRun ? command : plugin)}>
             {isRun ? `pipeline ${command}` : `${plugin} ${command}`}
           </a>
-          <span class="muted">
+          <span class="muted failure-times">
             last <Time at={last_at} />, first <Time at={first_at} />
           </span>
         </p>
         <p class="failure-sample">
-          <JobId id={sample.job_id} /> <span>{sample.message}</span>
+          <JobId id={sample.job_id} />{' '}
+          <span class="failure-message" title={sample.message}>
+            {sample.message}
+          </span>
         </p>
       </div>
       <div class="failure-trend">
@@ -167,7 +173,7 @@ function Group({ group }: { group: FailureGroup }): JSX.Element {
         </a>
         <RerunGroup group={group} />
       </div>
-    </li>
+    </>
   );
 }
 
@@ -183,11 +189,4 @@ function RerunGroup({ group }: { group: FailureGroup }): JSX.Element | null {
       where: { fingerprint, children: true },
     });
   return <Button onClick={() => void rerun()}>Rerun…</Button>;
-}
-
-/** Moves the focus to the heading of the next or previous group. */
-function moveFocus(list: HTMLElement | null, by: number): void {
-  const links = [...(list?.querySelectorAll<HTMLElement>('.failure-pattern a') ?? [])];
-  const at = links.findIndex(link => link.closest('li')?.contains(document.activeElement));
-  links[Math.max(0, Math.min(links.length - 1, at < 0 ? 0 : at + by))]?.focus();
 }

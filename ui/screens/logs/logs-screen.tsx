@@ -6,8 +6,22 @@ import { useKeys } from '../../core/keys.ts';
 import { usePages } from '../../core/pages.ts';
 import { place, queryText, setQuery } from '../../core/router.ts';
 import { may } from '../../core/session.ts';
-import { Button, Chips, Empty, Field, Loading, More, Page, Problem, Select, statusText } from '../../parts/index.ts';
-import { LogEntry, type LogView } from './log-entry.tsx';
+import {
+  Button,
+  Chips,
+  Empty,
+  Field,
+  Loading,
+  More,
+  Page,
+  Problem,
+  RowList,
+  Select,
+  statusText,
+} from '../../parts/index.ts';
+import { LogDialog } from './log-dialog.tsx';
+import { LogRow } from './log-row.tsx';
+import type { LogView } from './log-view.ts';
 import { SearchHelp } from './search-help.tsx';
 
 type LogsAnswer = {
@@ -34,6 +48,7 @@ export function LogsScreen(): JSX.Element {
   const live = words === '' ? { live: ['job.*'] } : {};
   const { first, pages, error, more, loadingMore, loading, reload } = usePages<LogsAnswer>(path, live);
   const logs = pages.flatMap(page => page.logs);
+  const [opened, setOpened] = useState<LogView | null>(null);
   const isFiltered = Object.values(given).some(Boolean);
   return (
     <Page
@@ -90,13 +105,17 @@ export function LogsScreen(): JSX.Element {
             : 'Run a command of a plugin: its error output, messages and result appear here.'}
         </Empty>
       ) : (
-        <ul class="logs">
-          {logs.map(log => (
-            <LogEntry key={log.log_id} log={log} words={words} mayRead={mayRead} />
-          ))}
-        </ul>
+        <RowList
+          label="Logs"
+          rows={logs}
+          rowKey={log => log.log_id}
+          onOpen={setOpened}
+          rowClass={() => 'log'}
+          render={log => <LogRow log={log} words={words} onOpen={() => setOpened(log)} />}
+        />
       )}
       {more && <More onMore={more} loading={loadingMore} />}
+      {opened && <LogDialog log={opened} words={words} mayRead={mayRead} onClose={() => setOpened(null)} />}
     </Page>
   );
 }

@@ -2,6 +2,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { count, counted } from '../../core/format.ts';
+import { useKeys } from '../../core/keys.ts';
 import { useResource } from '../../core/resource.ts';
 import { href } from '../../core/router.ts';
 import { may } from '../../core/session.ts';
@@ -25,6 +26,9 @@ export function PluginsScreen(): JSX.Element {
   });
   const { overview, counts } = usePluginData();
   const [wanted, setWanted] = useState('');
+  useKeys({
+    '/': { text: 'find a plugin', run: () => document.querySelector<HTMLInputElement>('.filter-row input')?.focus() },
+  });
   const all = data?.plugins ?? [];
   const rows = all
     .filter(({ name, description }) => `${name} ${description}`.toLowerCase().includes(wanted.trim().toLowerCase()))
@@ -65,7 +69,7 @@ export function PluginsScreen(): JSX.Element {
         )}`
       }
     >
-      {all.length > 8 && (
+      {all.length > 1 && (
         <div class="filter-row">
           <Field label="Find a plugin" type="search" value={wanted} onInput={setWanted} />
         </div>

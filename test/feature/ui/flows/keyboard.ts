@@ -24,6 +24,66 @@ export function keyboardFlows(gateway: Gateway): void {
     expect(page.url()).toContain('#/jobs');
   });
 
+  test('g r goes to the list of runs', async () => {
+    const page = await visit(gateway, { at: '#/now' });
+    await page.getByRole('heading', { name: 'Now', level: 1 }).waitFor();
+    await page.keyboard.press('g');
+    await page.keyboard.press('r');
+    const rows = page.getByRole('table', { name: 'Jobs' }).getByRole('row');
+    await rows.filter({ hasText: 'send-parcels' }).first().waitFor();
+    expect(new URL(page.url()).hash).toBe('#/jobs?plugin=pipeline');
+    // Nothing but runs is left of the list.
+    await expect.poll(() => rows.filter({ hasText: 'mailer' }).count()).toBe(0);
+  });
+
+  test.each([
+    ['failures', 'Failures', 'Plugin'],
+    ['plugins', 'Plugins', 'Find a plugin'],
+    ['logs', 'Logs', 'Search errors, output, messages and results'],
+    ['events', 'Events', 'Text'],
+  ])('/ goes to the first filter of %s', async (name, title, label) => {
+    const page = await visit(gateway, { at: `#/${name}` });
+    await page.getByRole('heading', { name: title, level: 1 }).waitFor();
+    await page.getByLabel(label, { exact: true }).waitFor();
+    await page.keyboard.press('/');
+    await page.keyboard.type('seen');
+    expect(await page.getByLabel(label, { exact: true }).inputValue()).toBe('seen');
+  });
+
+  test('j, k and Enter open a log, the jobs of a group of failures, and the job of an event', async () => {
+    const { job_id: failed } = await gateway.finished('failing/handle', {
+      message: 'opened by keyboard',
+      retry: false,
+    });
+    const page = await visit(gateway, { at: '#/logs?plugin=failing' });
+    await page.getByRole('list', { name: 'Logs' }).getByTitle(failed, { exact: true }).waitFor();
+    for (const key of ['j', 'j', 'k', 'Enter']) await page.keyboard.press(key);
+    const log = page.getByRole('dialog', { name: 'failing handle, attempt 1' });
+    await log.getByRole('region', { name: 'Error', exact: true }).getByText('opened by keyboard').waitFor();
+    await log.getByRole('button', { name: 'Response' }).click();
+    await log.getByRole('region', { name: 'The response of the plugin' }).getByText('"status":"error"').waitFor();
+    await page.keyboard.press('Escape');
+    await log.waitFor({ state: 'detached' });
+
+    await page.goto(`${gateway.url}/ui#/failures?plugin=failing`);
+    const groups = page.getByRole('list', { name: 'Groups of failures' }).getByRole('listitem');
+    await groups.first().filter({ hasText: 'opened by keyboard' }).waitFor();
+    for (const key of ['j', 'Enter']) await page.keyboard.press(key);
+    await page.getByRole('table', { name: 'Jobs' }).getByTitle(failed, { exact: true }).waitFor();
+    expect(page.url()).toContain('#/jobs?fingerprint=');
+
+    await page.goto(`${gateway.url}/ui#/events?text=greeter`);
+    const events = page.getByRole('list', { name: 'Events, newest first' }).getByRole('listitem');
+    const heard = async () => {
+      await gateway.finished('greeter/handle', { name: 'Ada' });
+      return events.count();
+    };
+    await expect.poll(heard, { interval: 300 }).toBeGreaterThan(0);
+    await page.keyboard.press('f');
+    for (const key of ['j', 'Enter']) await page.keyboard.press(key);
+    await page.getByRole('heading', { name: 'greeter.handle', level: 1 }).waitFor();
+  });
+
   test('times are shown exactly, and so again after the page is loaded anew', async () => {
     const page = await visit(gateway, { at: '#/jobs' });
     const time = page.getByRole('table', { name: 'Jobs' }).getByRole('time').first();
