@@ -42,6 +42,13 @@ export const screens: readonly ScreenEntry[] = [
     screen: { load: async () => (await import('./screens/compare/compare-screen.tsx')).CompareScreen },
   },
   {
+    name: 'actions',
+    title: 'Actions',
+    key: 'a',
+    scopes: controlScopes,
+    screen: { load: async () => (await import('./screens/actions/actions-screen.tsx')).ActionsScreen },
+  },
+  {
     name: 'failures',
     title: 'Failures',
     key: 'f',

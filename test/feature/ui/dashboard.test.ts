@@ -5,6 +5,7 @@ import { Gateway } from '../../service/gateway/gateway.ts';
 import { VaultGateway } from '../vault/service.ts';
 import { accessibilityChecks } from './accessibility.ts';
 import { hasBrowser, shareBrowser } from './browser.ts';
+import { actionFlows } from './flows/actions.ts';
 import { hostileFlows } from './flows/hostile.ts';
 import { jobFlows } from './flows/jobs.ts';
 import { keyboardFlows } from './flows/keyboard.ts';
@@ -35,6 +36,7 @@ describe.skipIf(!hasBrowser)(`the dashboard in a browser${whyNot}`, () => {
   });
   describe('sign-in', () => signInFlows(gateway));
   describe('jobs', () => jobFlows(gateway));
+  describe('actions over many jobs', () => actionFlows(gateway));
   describe('runs', () => runFlows(gateway, () => seeded));
   describe('plugins, failures, events, schedules and the vault', () => operationFlows(gateway, () => adminToken));
   describe('what is live', () => liveFlows(gateway, () => seeded));

@@ -15,6 +15,7 @@ export function screensOf({ runs, job }: Seeded): readonly ScreenVisit[] {
     { name: 'run', at: `#/run/${one}` },
     { name: 'compare', at: `#/compare?a=${one}&b=${other}` },
     { name: 'stopwatch', at: '#/stopwatch/parcels' },
+    { name: 'actions', at: '#/actions' },
     { name: 'failures', at: '#/failures' },
     { name: 'logs', at: '#/logs' },
     { name: 'plugins', at: '#/plugins' },

@@ -131,6 +131,14 @@ export async function seed(gateway: Gateway, parcelCount = 60): Promise<Seeded> 
   await gateway.finished('echo/say', { text: 'as sent' });
   await gateway.call('POST', '/control/plugin/echo/pause', { reason: 'the printer is out of paper' });
   await gateway.submit('echo/say');
+  const where = { plugin: 'mailer', status: 'failed' };
+  const { body } = await gateway.call('POST', '/actions', {
+    do: 'rerun',
+    where,
+    limit: 1,
+    reason: 'the mail server is back',
+  });
+  await gateway.settled(String(body['action_id']));
   return { runs, job: failed.job_id };
 }
 

@@ -3,17 +3,11 @@ import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { count } from '../../core/format.ts';
 import { useResource } from '../../core/resource.ts';
+import { href } from '../../core/router.ts';
 import { may } from '../../core/session.ts';
+import { type Action, deedText, filterText, paceText, progressText, skippedOf, takenOf } from '../../parts/action.ts';
 import { Problem, Section } from '../../parts/index.ts';
 import { isSettled, type ShownJob } from './shown-job.ts';
-
-type Action = {
-  readonly where?: object;
-  readonly matched: number;
-  readonly done: number;
-  readonly skipped: { readonly [reason: string]: number };
-  readonly failed: number;
-};
 
 export function ActionProgress({ job }: { job: ShownJob }): JSX.Element | null {
   const mayRead = may('control:ro', 'control:rw');
@@ -25,25 +19,22 @@ export function ActionProgress({ job }: { job: ShownJob }): JSX.Element | null {
   useEffect(() => reload(), [hasEnded]);
   if (!mayRead) return null;
   if (!data) return error ? <Problem error={error} retry={reload} /> : null;
-  const skipped = Object.entries(data.skipped);
   return (
-    <Section title="Progress" note={`of ${count(data.matched)} jobs that matched`}>
+    <Section
+      title="Progress"
+      note={`of ${count(data.matched)} jobs that matched`}
+      actions={<a href={href('actions')}>All actions</a>}
+    >
       <progress
         class="job-progress"
-        max={Math.max(1, data.matched)}
-        value={handled(data)}
+        max={Math.max(1, takenOf(data))}
+        value={data.done + data.failed + skippedOf(data)}
         aria-label="Jobs that were handled"
       />
-      <p>
-        {count(data.done)} done
-        {skipped.map(([reason, jobs]) => `, ${count(jobs)} skipped (${reason.replaceAll('_', ' ')})`)}
-        {data.failed > 0 && `, ${count(data.failed)} failed`}
+      <p>{progressText(data)}</p>
+      <p class="muted">
+        {[deedText(data), paceText(data)].filter(Boolean).join(', ')}: {filterText(data)}
       </p>
-      {data.where && <p class="muted">Matches: {JSON.stringify(data.where)}</p>}
     </Section>
   );
-}
-
-function handled({ done, skipped, failed }: Action): number {
-  return done + failed + Object.values(skipped).reduce((sum, jobs) => sum + jobs, 0);
 }

@@ -72,6 +72,9 @@ async function fill(gateway: Gateway): Promise<Seeded> {
   await gateway.call('POST', '/control/plugin/greeter/pause', { reason: all.slice(0, 400) });
   const queued = await gateway.submit('greeter/say', { all });
   await gateway.call('POST', `/job/${queued}/cancel`, { reason: all.slice(0, 400) });
+  const where = { plugin: hostileTexts[16]!, command: hostileTexts[0]! };
+  const { status } = await gateway.call('POST', '/actions', { do: 'cancel', where, reason: all.slice(0, 400) });
+  expect(status).toBe(202);
   return { runs, job: jobs[0]! };
 }
 

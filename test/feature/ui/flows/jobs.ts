@@ -95,23 +95,6 @@ export function jobFlows(gateway: Gateway): void {
     await page.getByText('hello Grace').waitFor();
   });
 
-  test('rerun all failed jobs that match a filter, after a dry run that counts them', async () => {
-    for (let n = 0; n < 3; n++) await gateway.finished('failing/handle', { message: `rerun ${n}`, retry: false });
-    const page = await visit(gateway, { at: '#/jobs?status=failed&plugin=failing&error=rerun' });
-    await page.getByText('3 jobs match').waitFor();
-    await page.getByRole('button', { name: 'Rerun all' }).click();
-    const dialog = page.getByRole('dialog');
-    await dialog.getByText('Filter: plugin failing, status failed, error rerun.').waitFor();
-    await dialog.getByText('3 jobs match.').waitFor();
-    await dialog.getByLabel('Reason').fill('the provider is back');
-    await dialog.getByRole('button', { name: 'Rerun 3' }).click();
-    await page.getByText('3 matched.').waitFor();
-    await page.getByRole('link', { name: 'Show the action' }).click();
-    await page.getByRole('heading', { level: 1 }).filter({ hasText: 'rerun' }).waitFor();
-    await page.getByText('of 3 jobs that matched').waitFor();
-    await page.getByText('3 done', { exact: true }).waitFor();
-  });
-
   test('a call is copied only with its payload: a large one is loaded first', async () => {
     const { job_id: id } = await gateway.finished('greeter/handle', { name: 'x'.repeat(70_000) });
     const page = await visit(gateway, { at: `#/job/${id}` });

@@ -1,0 +1,46 @@
+// Flows of actions over many jobs: how they are asked for, and their list.
+import { expect, test } from 'vitest';
+import { type Gateway, startGateway } from '../../../service/gateway/gateway.ts';
+import { visit } from '../browser.ts';
+import { greeter } from '../service.ts';
+
+export function actionFlows(gateway: Gateway): void {
+  test('rerun all failed jobs that match a filter, after a dry run that counts them; the action is in the list', async () => {
+    for (let n = 0; n < 3; n++) await gateway.finished('failing/handle', { message: `rerun ${n}`, retry: false });
+    const page = await visit(gateway, { at: '#/jobs?status=failed&plugin=failing&error=rerun' });
+    await page.getByText('3 jobs match').waitFor();
+    await page.getByRole('button', { name: 'Rerun all' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('Filter: plugin failing, status failed, error rerun.').waitFor();
+    await dialog.getByText('3 jobs match.').waitFor();
+    await dialog.getByLabel('Reason').fill('the provider is back');
+    await dialog.getByRole('button', { name: 'Rerun 3' }).click();
+    await page.getByText('3 matched.').waitFor();
+    await page.getByRole('link', { name: 'Show the action' }).click();
+    await page.getByRole('heading', { level: 1 }).filter({ hasText: 'rerun' }).waitFor();
+    await page.getByText('of 3 jobs that matched').waitFor();
+    await page.getByText('3 done', { exact: true }).waitFor();
+    await page.getByText('Rerun: plugin failing, status failed, words of the error rerun').waitFor();
+
+    const id = new URL(page.url()).hash.split('/').at(-1)!;
+    await page.getByRole('link', { name: 'All actions' }).click();
+    await page.getByRole('heading', { name: 'Actions', level: 1 }).waitFor();
+    const rows = page.getByRole('list', { name: 'Actions' }).getByRole('listitem');
+    const row = rows.filter({ hasText: 'the provider is back' });
+    for (const text of ['plugin failing, status failed, words of the error rerun', '3 of 3', 'by api:test'])
+      await row.getByText(text, { exact: true }).waitFor();
+    await row.getByText('succeeded').waitFor();
+    await row.getByRole('img', { name: 'Jobs that were handled: done 3' }).waitFor();
+    await row.getByRole('link', { name: 'Rerun' }).click();
+    await expect.poll(() => page.url()).toContain(`#/job/${id}`);
+  });
+
+  test('a service without actions says how one is started', async () => {
+    const own = await startGateway({ plugins: { greeter } });
+    const page = await visit(own, { at: '#/now' });
+    await page.getByRole('navigation', { name: 'Screens' }).getByRole('link', { name: 'Actions' }).click();
+    await page.getByText('No action has been started').waitFor();
+    await page.getByRole('main').getByRole('link', { name: 'jobs' }).click();
+    await page.getByRole('heading', { name: 'Jobs', level: 1 }).waitFor();
+  });
+}
