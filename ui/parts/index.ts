@@ -1,7 +1,8 @@
 // The parts that screens are made of.
 export { Button, Chips, Field, More, Select, type SelectOption, type TabItem, Tabs } from './controls.tsx';
-export { Confirm, confirmMany, Dialog, type ManyDeed, ManyDialog, type ManyRequest } from './dialog.tsx';
+export { Confirm, Dialog } from './dialog.tsx';
 export { Bar, type BarPart, Spark, Stat } from './figures.tsx';
+export { confirmMany, type ManyDeed, ManyDialog, type ManyRequest } from './many-dialog.tsx';
 export { Empty, Loading, Page, Problem, Section } from './page.tsx';
 export { RowList } from './row-list.tsx';
 export { type Column, Table } from './table.tsx';

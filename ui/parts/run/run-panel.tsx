@@ -11,10 +11,15 @@ import type { PayloadSchema } from './payload-fields.ts';
 import { PayloadForm } from './payload-form.tsx';
 import { usePayload } from './use-payload.ts';
 
-/** `delay`, `deadline`: such as `10m`. `tag`: `key:text`, several separated by blanks. */
-type RunTimes = { readonly delay: string; readonly deadline: string; readonly tags: string };
+/** `delay`, `expires`, `deadline`: such as `10m`. `tag`: `key:text`, several separated by blanks. */
+type RunTimes = {
+  readonly delay: string;
+  readonly expires: string;
+  readonly deadline: string;
+  readonly tags: string;
+};
 
-const noTimes: RunTimes = { delay: '', deadline: '', tags: '' };
+const noTimes: RunTimes = { delay: '', expires: '', deadline: '', tags: '' };
 
 export function RunPanel(props: {
   /** Where the call goes: `/plugin/…/…` or `/pipeline/…`. */
@@ -86,6 +91,13 @@ export function RunPanel(props: {
               hint="Runs after this time."
             />
             <Field
+              label="Expires"
+              value={times.expires}
+              onInput={expires => setTimes({ ...times, expires })}
+              placeholder="1h"
+              hint="Ends as cancelled if it has not started by then."
+            />
+            <Field
               label="Deadline"
               value={times.deadline}
               onInput={deadline => setTimes({ ...times, deadline })}
@@ -115,7 +127,7 @@ export function RunPanel(props: {
 }
 
 /** The body of the call. The payload stays text. */
-function bodyOf(payload: string, { delay, deadline, tags }: RunTimes): string {
+function bodyOf(payload: string, { delay, expires, deadline, tags }: RunTimes): string {
   const pairs = tags
     .split(/\s+/)
     .filter(tag => tag !== '')
@@ -125,6 +137,7 @@ function bodyOf(payload: string, { delay, deadline, tags }: RunTimes): string {
     });
   const options = {
     ...(delay.trim() && { delay: delay.trim() }),
+    ...(expires.trim() && { expires: expires.trim() }),
     ...(deadline.trim() && { deadline: deadline.trim() }),
     ...(pairs.length > 0 && { tags: Object.fromEntries(pairs) }),
   };

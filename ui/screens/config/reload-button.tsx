@@ -4,6 +4,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { act } from '../../core/actions.ts';
 import { Refusal, request } from '../../core/api.ts';
 import { count } from '../../core/format.ts';
+import { queryText } from '../../core/router.ts';
 import { Button, Confirm, Problem } from '../../parts/index.ts';
 
 type DryReload = {
@@ -24,6 +25,7 @@ export function ReloadButton({ onDone }: { onDone: () => void }): JSX.Element {
 
 function ReloadQuestion({ onDone, onClose }: { onDone: () => void; onClose: () => void }): JSX.Element {
   const [dry, setDry] = useState<DryReload | Refusal | null>(null);
+  const [refusesHeld, setRefusesHeld] = useState(false);
   useEffect(() => {
     request<DryReload>('POST', '/system/reload?dry_run=true').then(setDry, error => {
       if (!(error instanceof Refusal)) throw error;
@@ -32,7 +34,10 @@ function ReloadQuestion({ onDone, onClose }: { onDone: () => void; onClose: () =
   }, []);
   const reload = () =>
     act('Reloaded the configuration', async () => {
-      const { message } = await request<{ message: string }>('POST', '/system/reload');
+      const { message } = await request<{ message: string }>(
+        'POST',
+        `/system/reload${queryText({ hold: refusesHeld ? 'refuse' : '' })}`,
+      );
       onDone();
       return message;
     });
@@ -49,6 +54,10 @@ function ReloadQuestion({ onDone, onClose }: { onDone: () => void; onClose: () =
       {dry === null && <p aria-live="polite">Reading the files…</p>}
       {dry instanceof Refusal && <Problem error={dry} />}
       {found && <Findings found={found} />}
+      <label class="option">
+        <input type="checkbox" checked={refusesHeld} onChange={event => setRefusesHeld(event.currentTarget.checked)} />
+        Refuse the reload if it would hold more queued jobs than are held now
+      </label>
     </Confirm>
   );
 }

@@ -35,6 +35,26 @@ export function actionFlows(gateway: Gateway): void {
     await expect.poll(() => page.url()).toContain(`#/job/${id}`);
   });
 
+  test('an action takes at most so many jobs, so many a second, and runs reuse what succeeded', async () => {
+    for (let n = 0; n < 3; n++) await gateway.finished('failing/handle', { message: `limited ${n}`, retry: false });
+    const page = await visit(gateway, { at: '#/jobs?status=failed&plugin=failing&error=limited' });
+    await page.getByText('3 jobs match').waitFor();
+    await page.getByRole('button', { name: 'Rerun all' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('button', { name: 'Rerun 3' }).waitFor();
+    await dialog.getByLabel('Jobs at most').fill('0');
+    await dialog.getByText('must be a whole number from 1 to 1000000000').waitFor();
+    expect(await dialog.getByRole('button', { name: 'Rerun 3' }).isDisabled()).toBe(true);
+    await dialog.getByLabel('Jobs at most').fill('2');
+    await dialog.getByLabel('Jobs a second').fill('50');
+    await dialog.getByLabel('Runs reuse').check();
+    await dialog.getByRole('button', { name: 'Rerun 2' }).click();
+    await page.getByText('3 matched.').waitFor();
+    await page.getByRole('link', { name: 'Show the action' }).click();
+    await page.getByText('2 done', { exact: true }).waitFor();
+    await page.getByText('Rerun from failed, at most 2, 50 a second: plugin failing').waitFor();
+  });
+
   test('a service without actions says how one is started', async () => {
     const own = await startGateway({ plugins: { greeter } });
     const page = await visit(own, { at: '#/now' });

@@ -4,6 +4,7 @@ import { type Gateway, startGateway } from '../../../service/gateway/gateway.ts'
 import { worker } from '../../../service/gateway/sources.ts';
 import { until } from '../../../service/gateway/until.ts';
 import { visit } from '../browser.ts';
+import { greeter } from '../service.ts';
 
 type Firing = { readonly outcome: string; readonly job_id: string };
 
@@ -22,8 +23,30 @@ export function operationFlows(gateway: Gateway, adminToken: () => string): void
       .waitFor();
     await form.getByLabel('name').fill('Grace');
     await form.getByLabel('times').fill('2');
+    await form.getByText('When, and with which tags').click();
+    await form.getByLabel('Expires').fill('5m');
+    const submitted = page.waitForResponse(/[/]plugin[/]greeter[/]handle$/);
     await form.getByRole('button', { name: 'Run greeter handle' }).click();
     await page.getByText('hello Grace, hello Grace').waitFor();
+    const { job_id: id } = await (await submitted).json();
+    const { body } = await gateway.call('GET', `/job/${id}`);
+    expect(Date.parse(String(body['expires_at'])) - Date.parse(String(body['created_at']))).toBe(300_000);
+  });
+
+  test('a reload is refused if it would hold queued jobs and that is not wanted', async () => {
+    const own = await startGateway({ plugins: { greeter, worker } });
+    await own.call('POST', '/plugin/worker/handle', { delay: '1h' });
+    own.write({ plugins: { greeter } });
+    const page = await visit(own, { at: '#/config', expected: [/status of 409/] });
+    await page.getByRole('button', { name: 'Reload…' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Reload the configuration' });
+    await dialog.getByText('worker handle: 1').waitFor();
+    await dialog.getByLabel('Refuse the reload').check();
+    await dialog.getByRole('button', { name: 'Reload', exact: true }).click();
+    await page.getByText(/it would hold 1 job of worker.handle/).waitFor();
+    await dialog.getByLabel('Refuse the reload').uncheck();
+    await dialog.getByRole('button', { name: 'Reload', exact: true }).click();
+    await page.getByText(/^configuration reloaded.*held now: 1 job of worker.handle/).waitFor();
   });
 
   test('find a group of failures, search its logs, and rerun it', async () => {
