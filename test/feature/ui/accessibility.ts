@@ -97,6 +97,7 @@ export function accessibilityChecks(gateway: Gateway, seeded: () => Seeded, admi
       ['Pause the service', '#/now'],
       ['Backfill nightly', '#/schedules/nightly'],
       ['Reload…', '#/config'],
+      [`Show attempt 1 of the job ${seeded().job}`, `#/logs?job_id=${seeded().job}`],
     ] as const;
     for (const [name, at] of dialogs) {
       await reopen(page, gateway, at);

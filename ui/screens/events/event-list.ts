@@ -1,6 +1,7 @@
 // The events that the screen keeps, and what it shows of each.
 import type { LiveEvent } from '../../core/live.ts';
 import { href } from '../../core/router.ts';
+import { workOf } from '../../parts/work.ts';
 
 /** The newest events are kept, up to this number. */
 export const keptMax = 300;
@@ -40,8 +41,7 @@ export function subjectOf({ type, data }: LiveEvent): EventSubject {
     const name = command ?? text('pipeline') ?? '';
     return { text: `pipeline ${name}`, href: href('pipeline', name) };
   }
-  if (plugin === 'headgate') return { text: `action ${command ?? ''}` };
-  if (plugin !== null) return { text: [plugin, command].filter(Boolean).join(' '), href: href('plugin', plugin) };
+  if (plugin !== null) return workOf(plugin, command ?? '');
   if (type.startsWith('webhook.')) return { text: text('endpoint') ?? '' };
   if (type === 'vault.changed')
     return { text: [text('op'), text('secret') ?? text('principal')].filter(Boolean).join(' ') };

@@ -20,6 +20,7 @@ import {
   Spark,
   Time,
 } from '../../parts/index.ts';
+import { workOf } from '../../parts/work.ts';
 import { searchOf } from './search-words.ts';
 
 type FailureGroup = {
@@ -128,7 +129,7 @@ export function FailuresScreen(): JSX.Element {
 
 function Group({ group }: { group: FailureGroup }): JSX.Element {
   const { fingerprint, plugin, command, pattern, trend, first_at, last_at, sample } = group;
-  const isRun = plugin === 'pipeline';
+  const work = workOf(plugin, command);
   const today = trend.reduce((sum, hour) => sum + hour, 0);
   return (
     <>
@@ -149,9 +150,7 @@ function Group({ group }: { group: FailureGroup }): JSX.Element {
           </a>
         </h2>
         <p class="failure-where">
-          <a href={href(isRun ? 'pipeline' : 'plugin', isRun ? command : plugin)}>
-            {isRun ? `pipeline ${command}` : `${plugin} ${command}`}
-          </a>
+          <a href={work.href}>{work.text}</a>
           <span class="muted failure-times">
             last <Time at={last_at} />, first <Time at={first_at} />
           </span>

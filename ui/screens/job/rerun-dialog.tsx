@@ -61,7 +61,7 @@ export function RerunDialog({ job, from: proposed, onClose }: RerunDialogProps):
         go(to);
         return { text: 'The new job is accepted.', link: { text: 'Open it', href: to } };
       } catch (refusal) {
-        if (refusal instanceof Refusal && payload !== null) editor.current!.refuse(refusal);
+        if (refusal instanceof Refusal) editor.current?.refuse(refusal);
         throw refusal;
       }
     });

@@ -5,8 +5,9 @@ import { Refusal, rawElements, rawMember, requestText } from '../../core/api.ts'
 import { duration } from '../../core/format.ts';
 import { queryText } from '../../core/router.ts';
 import { Button, Code, Dialog, JobId, Problem, Status, Time } from '../../parts/index.ts';
+import { workOf } from '../../parts/work.ts';
 import { Highlight } from './highlight.tsx';
-import { type LogView, logTitle, logUs } from './log-view.ts';
+import { type LogView, logUs } from './log-view.ts';
 
 /** A text that scrolls must be reachable by keyboard. */
 const scrolls = { tabIndex: 0 };
@@ -18,7 +19,7 @@ export function LogDialog(props: { log: LogView; words: string; mayRead: boolean
   const [showsResponse, setShowsResponse] = useState(false);
   const { job_id: id, attempt, last_error: error, stderr } = log;
   return (
-    <Dialog title={`${logTitle(log)}, attempt ${attempt}`} onClose={onClose} wide>
+    <Dialog title={`${workOf(log.plugin, log.command).text}, attempt ${attempt}`} onClose={onClose} wide>
       <p class="log-facts">
         <Status status={log.status} />
         <JobId id={id} />

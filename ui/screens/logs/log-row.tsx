@@ -1,21 +1,21 @@
 // One log in the list: how the attempt ended, and a line of its error or its error output.
 import type { JSX } from 'preact';
 import { duration } from '../../core/format.ts';
-import { href } from '../../core/router.ts';
 import { Button, JobId, Status, Time } from '../../parts/index.ts';
+import { workOf } from '../../parts/work.ts';
 import { Highlight } from './highlight.tsx';
-import { type LogView, logLine, logTitle, logUs } from './log-view.ts';
+import { type LogView, logLine, logUs } from './log-view.ts';
 
 export function LogRow({ log, words, onOpen }: { log: LogView; words: string; onOpen: () => void }): JSX.Element {
   const { job_id: id, plugin, command, attempt, last_error: error } = log;
-  const isRun = plugin === 'pipeline';
+  const work = workOf(plugin, command);
   const line = logLine(log, words);
   return (
     <>
       <div class="log-head">
         <Status status={log.status} />
-        <a class="log-what" href={href(isRun ? 'pipeline' : 'plugin', isRun ? command : plugin)}>
-          {logTitle(log)}
+        <a class="log-what" href={work.href}>
+          {work.text}
         </a>
         <span class="log-job">
           <JobId id={id} />

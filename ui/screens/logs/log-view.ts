@@ -15,11 +15,6 @@ export type LogView = {
   readonly stderr?: string;
 };
 
-/** The command or the pipeline. */
-export function logTitle({ plugin, command }: LogView): string {
-  return plugin === 'pipeline' ? `pipeline ${command}` : `${plugin} ${command}`;
-}
-
 /** The time from acceptance to the end of the attempt. */
 export function logUs({ created_at, completed_at }: LogView): number {
   return (Date.parse(completed_at) - Date.parse(created_at)) * 1_000;

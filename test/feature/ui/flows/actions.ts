@@ -33,6 +33,11 @@ export function actionFlows(gateway: Gateway): void {
     await row.getByRole('img', { name: 'Jobs that were handled: done 3' }).waitFor();
     await row.getByRole('link', { name: 'Rerun' }).click();
     await expect.poll(() => page.url()).toContain(`#/job/${id}`);
+
+    // The log of an action leads to the list, because no plugin carries it out.
+    await page.goto(`${gateway.url}/ui#/logs?job_id=${id}`);
+    await page.getByRole('list', { name: 'Logs' }).getByRole('link', { name: 'action rerun' }).click();
+    await row.getByText('3 of 3', { exact: true }).waitFor();
   });
 
   test('an action takes at most so many jobs, so many a second, and runs reuse what succeeded', async () => {
