@@ -49,8 +49,8 @@ export function checkPayload(
 }
 
 /**
- * If a body or payload has at most this many values, up to `mismatchesMax` errors are reported. In a larger one only the first error is
- * sought, to limit the cost.
+ * If a body or payload has at most this many values, up to `mismatchesMax` errors are reported. In a larger one the check stops at the
+ * first mismatch, to limit the cost.
  */
 const valuesMax = 1_000;
 /** The maximum number of errors that one check reports. */

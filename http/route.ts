@@ -71,7 +71,10 @@ export interface HttpCall<P = unknown, Q = unknown, F = unknown> {
    * before.
    */
   onGone(forget: () => void): void;
-  /** The job that this call has submitted. The handler sets it; the log line of the request then contains its id. */
+  /**
+   * The job that this call has submitted, or the job of the earlier call that it repeats. If the handler sets it, the log line of the request
+   * contains its id. Handlers of batches and actions do not set it.
+   */
   submitted: JobId | null;
   /** Frees the memory of a batch's body. */
   releaseBody(): void;

@@ -5,7 +5,10 @@ import type { JobFrame } from './job-frame.ts';
 import type { CommandLane, Lane } from './lane.ts';
 import { frameTasksMax, frameUsTarget, programsUsTarget } from './pace.ts';
 
-/** The maximum number of hosts for programs that each run one attempt. A host is blocked while it starts a program. */
+/**
+ * The maximum number of hosts for programs of which each runs a single attempt. Such a host may run many programs at once. It is blocked
+ * while it starts one, so several hosts start programs faster.
+ */
 export const programHostsMax = 4;
 
 /** The maximum number of quarantine hosts, each of which runs one job at a time. */

@@ -27,8 +27,8 @@ export class RunJobs {
   /** The blocks that take further root runs, by pipeline. Delayed runs, and runs with other times, have blocks of their own. */
   readonly #filling = new Map<string, BlockBuilder>();
   /**
-   * By key: blocks with open runs. A block is added when it is created. A new block of delayed runs, and a block from before the start of the
-   * actors, is added when it is first read.
+   * By key: blocks with open runs. A block whose runs begin at once is added at the end of the turn that creates it. A block of delayed runs, or
+   * from before the start of the actors, is added when it is first read.
    */
   readonly #open = new Map<KeyText, OpenBlock>();
   /** Blocks whose last run has ended in this turn. Until the commit, the store still has their open records. */

@@ -274,7 +274,10 @@ export class Expansion {
     endTokens(this.#table, run, scope, 1, plan.isReused === true);
   }
 
-  /** Creates children whose `with` or baggage is rendered for each element. Neighbours with the same context and problem are created together. */
+  /**
+   * Creates children whose `with` or baggage is rendered for each element. Neighbours that share
+   * their context, and have the same problem or none, are created together.
+   */
   #makeSingles(run: Run, step: WorkStep, fan: FanOut, plan: FanPlan, countMax: number, bytesMax: number): void {
     let first = fan.index;
     let missing: string | null = null;

@@ -1,5 +1,5 @@
-// Indexes the jobs of the original run by their addresses (records/reuse.ts). The walk through the run's tree handles some blocks in each
-// turn.
+// Indexes the jobs of the original run by their addresses (records/reuse.ts). The walk through the run's tree takes
+// several turns.
 import { blockKeyBytes, formatId, type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import type { Sliced } from '../../runtime/slices.ts';
 import type { Reader } from '../../runtime/store/store.ts';

@@ -1,4 +1,4 @@
-// A token that moves through a run: the event or result it carries, its baggage, and its origin.
+// A token that moves through a run: its payload, its event, the last result, its baggage, and its origin.
 
 import type { Path } from '../../config/pipeline/definition.ts';
 import type { EventEnvelope } from '../../runtime/host/wire/plugin-host.ts';

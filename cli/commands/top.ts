@@ -55,7 +55,7 @@ function parseInterval(text: string): number {
   throw new InvalidArgumentError(`the shortest interval is ${intervalMsMin}ms.`);
 }
 
-/** Prints a line for each overview, until `--count` lines are printed or the process is interrupted. */
+/** Prints a line for each overview, until `--count` lines are printed, a call fails for good, or the process is interrupted. */
 async function printLines({ options, client, out }: ClientCall<Options>): Promise<void> {
   let before: OverviewDocument | null = null;
   let isLost = false;

@@ -145,7 +145,7 @@ export class Screen {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences begin with a control character
 const keys = /\u001b(?:\[[0-9;]*[ -/]*[@-~]|O[A-Z])|[\s\S]/gu;
 
-/** The beginning of the line that fits into the columns. */
+/** The beginning of the line, with at most as many characters as there are columns. */
 export function cutLine(line: TerminalLine, columns: number): TerminalLine {
   let left = columns;
   const cut: Piece[] = [];

@@ -1,4 +1,4 @@
-// The settings for which a reload keeps the old value until the next start.
+// The settings for which a reload keeps the old value until the next start or, for a section such as `api.tls`, keeps whether it is set.
 import type { SettingName } from '../config.ts';
 
 export type RestartSetting = {

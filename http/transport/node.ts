@@ -73,7 +73,7 @@ const options: ServerOptions & { readonly handshakeTimeout: number } = {
   // Node would refuse a request without Host with an empty answer; `faultOf` in node-request.ts refuses it with a problem document.
   requireHostHeader: false,
   headersTimeout: idleMsMax,
-  // There is no limit: a body may be large, so its speed is limited instead (node-connection.ts).
+  // A large body may take long. A body that arrives too slowly is refused (node-connection.ts).
   requestTimeout: 0,
   keepAliveTimeout: idleMsMax,
   connectionsCheckingInterval: checkEveryMs,

@@ -74,7 +74,8 @@ export class ArchiveQueue {
     this.#waiting.push(...full.filter(({ usedBytes }) => usedBytes > 0));
     this.#inUse = inUse;
     this.#next();
-    // Commands on a stopped state have no target: the next start of the service copies the segments that they leave.
+    // Without a target the segments stay on disk: a command writes the state while the service is stopped, or a service has just opened it. The
+    // next service with `backups.log` copies them.
     if (this.#target !== null) this.#giveUp(this.#target.report);
   }
 

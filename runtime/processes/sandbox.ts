@@ -125,7 +125,7 @@ function shadows(hidden: readonly string[], directory: string | null): { before:
   const paths = new Set<string>();
   for (const path of hidden.flatMap(name => realpathOf(name) ?? [])) {
     if (seen.some(place => isBelow(path, place))) paths.add(path);
-    // A program sees these at their own paths, also where they are symbolic links.
+    // System files are mounted at their own paths, even if these are symbolic links, so a file is hidden at these paths.
     for (const place of systemFiles) {
       const real = realpathOf(place);
       if (real !== null && (path === real || isBelow(path, real))) paths.add(place + path.slice(real.length));

@@ -22,7 +22,7 @@ export type RestoreOrder = {
   /** The time as of which the state is restored, with the archived commit log. */
   readonly untilMs?: number | undefined;
   readonly into: string;
-  /** Whether the restored state runs at once, without a pause. */
+  /** Whether the restore leaves out its pause of the whole service. Pauses in the backup stay. */
   readonly resumes: boolean;
   readonly onBytes?: OnBytes;
 };

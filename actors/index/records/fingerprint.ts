@@ -46,7 +46,7 @@ export function sampleOf(line: string): string {
   return cutText(line.trim(), patternCharactersMax);
 }
 
-/** The line with marks in place of numbers, ids and quoted texts, and with single spaces. */
+/** The line with marks in place of numbers, ids and quoted texts, and with single spaces, cut to `patternCharactersMax`. */
 export function patternOf(line: string): string {
   const quotes = new Quotes(line);
   let pattern = '';

@@ -14,7 +14,7 @@ export type StepHistoryQuery = {
   readonly minutes: number;
   /** Whether buckets have cells. */
   readonly heat: boolean;
-  /** The store that must still contain the jobs of exemplars. Null: no exemplars are wanted. */
+  /** The store in which the jobs of exemplars are looked up; exemplars of removed jobs are left out. Null: no exemplars are wanted. */
   readonly ledger: Reader | null;
 };
 

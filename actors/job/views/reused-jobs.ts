@@ -14,8 +14,8 @@ import { BlockJobs, type JobView } from './job-view.ts';
 const entriesAtOnce = 16;
 
 /**
- * The jobs that the runs of this tree reused. If the id of such a run is not in `shown`, the run is listed before the jobs that it reused,
- * and its id is added. `isBelow`: whether the wanted part of the tree contains the children of a job. The caller can pause at each null.
+ * The jobs that the runs of this tree reused. If the id of the parent run of such a job is not in `shown`, that run and its ancestors that are
+ * not in `shown` are listed first, and their ids are added. `isBelow`: whether the wanted part of the tree contains the children of a job. The caller can pause at each null.
  */
 export function* reusedJobs(
   reader: Reader,

@@ -42,7 +42,7 @@ export type Findings = {
 
 /**
  * Returns the ids of those jobs among `ids` (16 bytes each) that no host has. Null: unknown, because the service has not read all
- * unsettled jobs yet.
+ * unsettled jobs yet, or because no service runs, as in the check of a backup.
  */
 export type FindIdle = (ids: Uint8Array) => Promise<Uint8Array | null>;
 
@@ -246,7 +246,7 @@ async function runningOf(
     if (time > 0) await pause(againMs);
     const idle = await askIdle(Buffer.concat(ids));
     if (idle === null) {
-      notes.push('their workers: not compared, because the ledger is still recovering after its start');
+      notes.push('their workers: not compared, because no ledger runs that has read all unsettled jobs');
       return [];
     }
     reader.refresh();

@@ -1,4 +1,4 @@
-// The table of unfinished runs. The record of a run contains the top scope of its main part. Each other scope has its own record.
+// The table of runs that have begun and have not ended. The record of a run contains the top scope of its main part. Each other scope has its own record.
 import type { JobId } from '../../../runtime/ids.ts';
 import type { Json } from '../../../runtime/json-value.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
