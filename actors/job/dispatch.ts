@@ -50,10 +50,7 @@ export type DispatcherPorts = {
 /** Lanes that take turns (`turns`) for the places of the same slots. `hasRunners`: whether runners run their jobs. */
 type DispatchGroup = { readonly turns: RoundRobin; readonly slots: readonly HostSlot[]; readonly hasRunners?: boolean };
 
-/**
- * When the dispatcher has moved or ended about this many jobs in a turn without sending them, it stops dispatching. Moving a whole block
- * counts as one.
- */
+/** A turn stops dispatching once it has moved or ended about this many jobs without sending them. Moving a whole block counts as one. */
 export const heldMovesPerTurnMax = 1024;
 
 /** Why no lane dispatches jobs: the disk is full (`isDisk`), or the service is stopping. */
