@@ -1,8 +1,8 @@
-// Hostile texts in whatever the page shows of others: names, errors, stderr, logs, results, tags, reasons, descriptions.
+// Hostile texts in whatever the page shows of others: names, errors, stderr, logs, results, tags, reasons, descriptions, spans, events.
 import { expect, test } from 'vitest';
 import type { Settings } from '../../../service/gateway/configuration.ts';
 import { type Gateway, startGateway } from '../../../service/gateway/gateway.ts';
-import { visit } from '../browser.ts';
+import { type Page, visit } from '../browser.ts';
 import { hostileTexts } from '../hostile-texts.ts';
 import { type Seeded, screensOf, shown } from '../screens.ts';
 
@@ -18,7 +18,14 @@ export function handle({ event }, { log }) {
   return { status: 'error', error: text, retry: false, result: all };
 }
 export const say = ({ payload }) => ({ result: payload });
+export function measure({ payload }, { span }) {
+  for (const name of payload.names) span(name)();
+}
 `;
+/** A text of one line. */
+const handler = hostileTexts[16]!;
+/** Spans that are kept of an attempt. */
+const spansMax = 32;
 
 const properties = Object.fromEntries(
   hostileTexts.map(text => [text, { type: 'string', description: text, title: text }]),
@@ -67,6 +74,8 @@ async function fill(gateway: Gateway): Promise<Seeded> {
   });
   const runs: string[] = [];
   for (let n = 0; n < 2; n++) runs.push((await gateway.ran('send-parcels', { texts: hostileTexts })).job_id);
+  for (let first = 0; first < hostileTexts.length; first += spansMax)
+    await gateway.finished('greeter/measure', { names: hostileTexts.slice(first, first + spansMax) });
   await gateway.allSettled(jobs);
   await gateway.settled(String(tagged.body['job_id']));
   await gateway.call('POST', '/control/plugin/greeter/pause', { reason: all.slice(0, 400) });
@@ -84,6 +93,25 @@ const intruders = `[...document.querySelectorAll(
   .concat([...document.querySelectorAll('*')].filter(node => node.getAttributeNames().some(name => name.startsWith('on'))))
   .map(node => node.outerHTML.slice(0, 200))`;
 
+/** The hostile texts that the screen does not show. */
+async function missing(page: Page): Promise<string[]> {
+  const text = (await page.getByRole('main').textContent()) ?? '';
+  return hostileTexts.filter(hostile => !text.includes(hostile));
+}
+
+/** The failures of the jobs that are run again, and the reason of a pause, as events. */
+async function heardAsEvents(page: Page, gateway: Gateway): Promise<void> {
+  const streamBegins = page.waitForResponse(/\/events\?types=job/);
+  await page.goto(`${gateway.url}/ui#/events?types=job,plugin`);
+  await streamBegins;
+  await gateway.call('POST', '/control/plugin/greeter/resume');
+  await gateway.call('POST', '/control/plugin/greeter/pause', { command: 'say', reason: handler });
+  const payloads = hostileTexts.map(text => ({ text, all: '' }));
+  await gateway.call('POST', '/plugin/greeter/handle/batch', { payloads });
+  await expect.poll(() => missing(page)).toEqual([]);
+  await page.getByRole('listitem').filter({ hasText: 'plugin.paused' }).getByText(handler).waitFor();
+}
+
 export function hostileFlows(): void {
   test(`${hostileTexts.length} hostile texts are shown as texts on every screen`, async () => {
     const gateway = await startGateway(settings);
@@ -95,15 +123,24 @@ export function hostileFlows(): void {
       void dialog.dismiss();
     });
     const found: [string, unknown][] = [];
+    const look = async (name: string) => {
+      const strangers = (await page.evaluate(intruders)) as string[];
+      if (strangers.length > 0) found.push([name, strangers]);
+    };
     for (const { name, at } of screensOf(seeded)) {
       await page.goto(`${gateway.url}/ui${at}`);
       await shown(page);
-      const strangers = (await page.evaluate(intruders)) as string[];
-      if (strangers.length > 0) found.push([name, strangers]);
+      await look(name);
       // A filter that is in the URL is shown, too.
-      await page.goto(`${gateway.url}/ui${at.split('?')[0]}?plugin=${encodeURIComponent(hostileTexts[16]!)}`);
+      await page.goto(`${gateway.url}/ui${at.split('?')[0]}?plugin=${encodeURIComponent(handler)}`);
       await shown(page);
     }
+    await page.goto(`${gateway.url}/ui#/stopwatch/greeter?step=measure.run`);
+    await page.getByRole('heading', { name: 'Spans' }).waitFor();
+    expect(await missing(page)).toEqual([]);
+    await look('stopwatch with spans');
+    await heardAsEvents(page, gateway);
+    await look('events as they happen');
     expect({ found, dialogs }).toEqual({ found: [], dialogs: [] });
     await page.goto(`${gateway.url}/ui#/job/${seeded.job}`);
     await page.getByText(hostileTexts[0]!, { exact: false }).first().waitFor();
