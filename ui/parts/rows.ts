@@ -110,5 +110,5 @@ function edgesOf(body: HTMLElement | null, index: number, rowPx: number): { top:
 /** Whether a click in a row opens it: clicks on controls and the selection of text do not. */
 export function opensRow(event: MouseEvent): boolean {
   if (event.defaultPrevented || getSelection()?.isCollapsed === false) return false;
-  return (event.target as Element).closest('a, button, input, label, select') === null;
+  return (event.target as Element).closest('a, button, input, label, select, dialog') === null;
 }

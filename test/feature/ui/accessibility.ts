@@ -1,4 +1,4 @@
-// axe on every screen, in light and in dark.
+// axe on every screen, dialog and form, in light and in dark.
 import { AxeBuilder } from '@axe-core/playwright';
 import { expect, test } from 'vitest';
 import type { Gateway } from '../../service/gateway/gateway.ts';
@@ -14,8 +14,12 @@ const furtherRows = ['main tbody tr:nth-child(n + 12)', 'main li:nth-child(n + 1
 /** Screens that one test looks at: each of them has a page of its own. */
 const groupSize = 6;
 
-async function violationsOf(page: Page, rules?: readonly string[]): Promise<string[]> {
+/** `within`: a selector of the part to look at, if it is not the whole page. */
+type Look = { readonly rules?: readonly string[]; readonly within?: string | undefined };
+
+async function violationsOf(page: Page, { rules, within }: Look = {}): Promise<string[]> {
   const builder = new AxeBuilder({ page }).setLegacyMode(true);
+  if (within !== undefined) builder.include(within);
   for (const rows of furtherRows) builder.exclude(rows);
   const { violations } = await (rules ? builder.withRules([...rules]) : builder).analyze();
   return violations.flatMap(({ id, nodes }) =>
@@ -24,10 +28,10 @@ async function violationsOf(page: Page, rules?: readonly string[]): Promise<stri
 }
 
 /** In light, and in dark, in which the colours are all that differs. */
-async function violationsInBoth(page: Page): Promise<string[]> {
-  const found = await violationsOf(page);
+async function violationsInBoth(page: Page, within?: string): Promise<string[]> {
+  const found = await violationsOf(page, { within });
   await page.emulateMedia({ colorScheme: 'dark' });
-  found.push(...(await violationsOf(page, ['color-contrast'])).map(text => `dark: ${text}`));
+  found.push(...(await violationsOf(page, { rules: ['color-contrast'], within })).map(text => `dark: ${text}`));
   await page.emulateMedia({ colorScheme: 'light' });
   return found;
 }
@@ -53,15 +57,29 @@ export function accessibilityChecks(gateway: Gateway, seeded: () => Seeded, admi
     },
   );
 
-  test('axe has no complaint about the sign-in, the keys and a dialog', async () => {
-    const page = await visit(gateway, { token: null, ...withoutPolicy });
-    await page.getByLabel('API token').waitFor();
-    const found = await violationsOf(page);
-    const other = await visit(gateway, { at: '#/jobs', ...withoutPolicy });
-    await shown(other);
-    await other.keyboard.press('?');
-    await other.getByRole('dialog').waitFor();
-    found.push(...(await violationsOf(other)));
+  test('axe has no complaint about the sign-in, and what it says to a wrong token, light and dark', async () => {
+    const page = await visit(gateway, { token: null, expected: [/status of 401/], ...withoutPolicy });
+    await page.getByLabel('API token').fill('not-a-token');
+    const found = await violationsInBoth(page);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('The service does not accept this token.').waitFor();
+    found.push(...(await violationsInBoth(page)));
+    expect(found).toEqual([]);
+  });
+
+  test('axe has no complaint about a form, what is wrong with it, the job that it starts, and the message about it, light and dark', async () => {
+    const page = await visit(gateway, { at: '#/plugin/greeter', ...withoutPolicy });
+    const form = page.getByRole('form', { name: 'Run greeter handle' });
+    const run = form.getByRole('button', { name: 'Run greeter handle' });
+    await form.getByText('When, and with which tags').click();
+    await run.click();
+    await form.getByText('required').first().waitFor();
+    const found = await violationsInBoth(page, '.run-panel');
+    await form.getByLabel('name').fill('Ada');
+    await run.click();
+    await page.getByRole('region', { name: 'The job that was started' }).getByText('hello Ada').waitFor();
+    await page.getByRole('link', { name: 'Show the job' }).waitFor();
+    found.push(...(await violationsInBoth(page)));
     expect(found).toEqual([]);
   });
 
@@ -89,22 +107,49 @@ export function accessibilityChecks(gateway: Gateway, seeded: () => Seeded, admi
   test('axe has no complaint about dialogs, light and dark', async () => {
     const page = await visit(gateway, withoutPolicy);
     const found: [string, string[]][] = [];
+    const { body } = await gateway.call('POST', '/plugin/echo/say', { payload: {}, delay: '1h' });
+    const delayed = `#/job/${body['job_id']}`;
     const dialogs = [
       ['Cancel all…', '#/jobs?status=queued'],
       ['Rerun all…', '#/jobs?status=failed'],
       ['Rerun failed', `#/run/${seeded().runs[0]}`],
       ['Rerun', `#/job/${seeded().job}`],
+      ['Cancel', delayed],
+      ['Reschedule', delayed],
       ['Pause the service', '#/now'],
+      ['Pause greeter', '#/plugin/greeter'],
+      ['Run nightly now', '#/schedules'],
+      ['Pause nightly', '#/schedules'],
       ['Backfill nightly', '#/schedules/nightly'],
       ['Reload…', '#/config'],
       [`Show attempt 1 of the job ${seeded().job}`, `#/logs?job_id=${seeded().job}`],
     ] as const;
+    let shownAt = '';
     for (const [name, at] of dialogs) {
-      await reopen(page, gateway, at);
+      if (at !== shownAt) await reopen(page, gateway, at);
+      shownAt = at;
       await page.getByRole('main').getByRole('button', { name, exact: true, disabled: false }).click();
-      await page.getByRole('dialog').waitFor();
-      found.push([name, await violationsInBoth(page)]);
+      found.push([name, await lookAtDialog(page)]);
     }
-    expect(found).toEqual(dialogs.map(([name]) => [name, []]));
+    await page.keyboard.press('?');
+    found.push(['Keys', await lookAtDialog(page)]);
+    expect(found).toEqual([...dialogs.map(([name]) => name), 'Keys'].map(name => [name, []]));
   });
+}
+
+/** By how much the text of the dialog is wider than its room, in px. */
+const overflow = `(body => body.scrollWidth - body.clientWidth)(document.querySelector('dialog[open] > div'))`;
+
+/** Looks at the dialog that opens, clicks beside its controls, which does nothing, and closes it. */
+async function lookAtDialog(page: Page): Promise<string[]> {
+  const dialog = page.getByRole('dialog');
+  await dialog.waitFor();
+  const found = await violationsInBoth(page, 'dialog[open]');
+  if (((await page.evaluate(overflow)) as number) > 0) found.push('its text is cut off');
+  const before = page.url();
+  await dialog.getByRole('heading').first().click();
+  if (page.url() !== before) found.push('a click on its heading leads elsewhere');
+  await page.keyboard.press('Escape');
+  await dialog.waitFor({ state: 'detached' });
+  return found;
 }
