@@ -23,6 +23,8 @@ export type Visit = {
   readonly expected?: readonly RegExp[];
   /** For tools that put scripts into the page. */
   readonly bypassCSP?: boolean;
+  /** Called with the page before it is opened. */
+  readonly prepare?: (page: Page) => Promise<unknown>;
 };
 
 /** The part of a gateway that a page needs. */
@@ -44,7 +46,7 @@ export function shareBrowser(): void {
 /** Opens the dashboard for the current test, which fails at its end if the page had a fault. */
 export async function visit(site: Site, given: Visit = {}): Promise<Page> {
   const context = await newContext(given);
-  const { token = everythingToken, at = '#/now', expected = [] } = given;
+  const { token = everythingToken, at = '#/now', expected = [], prepare } = given;
   // Reloads keep what the page has stored since: a token that it has removed stays removed.
   const keep = `if (!sessionStorage.getItem('opened')) sessionStorage.setItem('${storageKey}', ${JSON.stringify(token)})`;
   const begin = [...(token === null ? [] : [keep]), `sessionStorage.setItem('opened', '1')`].join(';');
@@ -57,6 +59,7 @@ export async function visit(site: Site, given: Visit = {}): Promise<Page> {
     const found = faults.filter(fault => !expected.some(pattern => pattern.test(fault)));
     expect(found, 'faults of the page').toEqual([]);
   });
+  await prepare?.(page);
   await page.goto(`${site.url}/ui${at}`);
   return page;
 }

@@ -1,0 +1,123 @@
+// What the page does by itself: when it fetches again, when it waits, and how many streams it has.
+import { expect, test } from 'vitest';
+import type { Gateway } from '../../../service/gateway/gateway.ts';
+import { until } from '../../../service/gateway/until.ts';
+import type { Page } from '../browser.ts';
+import { gapsOf, ObservedPage } from '../observed.ts';
+import { type Seeded, screensOf, shown } from '../screens.ts';
+
+const listed = ({ path }: { readonly path: string }) => /^[/]jobs[?].*limit=100/.test(path);
+
+type Freeze = {
+  readonly what: string;
+  readonly at: string;
+  readonly begin: (page: Page) => Promise<unknown>;
+  readonly end: (page: Page) => Promise<unknown>;
+};
+
+const freezes: readonly Freeze[] = [
+  {
+    what: 'text is selected',
+    at: '#/jobs?plugin=greeter',
+    begin: page => page.getByRole('heading', { name: 'Jobs', level: 1 }).selectText(),
+    end: page => page.evaluate('getSelection().removeAllRanges()'),
+  },
+  {
+    what: 'a dialog is open',
+    at: '#/jobs?plugin=greeter',
+    begin: page => page.getByRole('button', { name: 'Cancel all' }).click(),
+    end: page => page.keyboard.press('Escape'),
+  },
+  {
+    what: 'a form is edited',
+    at: '#/plugin/greeter',
+    begin: page => page.getByRole('form').getByLabel('name').focus(),
+    end: page => page.getByRole('link', { name: 'Durations' }).focus(),
+  },
+  {
+    what: 'the tab is hidden',
+    at: '#/now',
+    begin: page => page.evaluate("Object.defineProperty(document, 'hidden', { configurable: true, value: true })"),
+    end: page => page.evaluate('delete document.hidden'),
+  },
+];
+
+export function updateFlows(gateway: Gateway, seeded: () => Seeded): void {
+  test('what is on screen is fetched again at most once a second, and every two seconds while the service is busy', async () => {
+    const observed = await ObservedPage.open(gateway, { at: '#/jobs' });
+    await shown(observed.page);
+    await observed.stopClock();
+    const before = (await observed.asked()).length;
+    for (let n = 0; n < 16; n++) {
+      await observed.hears();
+      await observed.pass(250);
+    }
+    const calm = (await observed.asked()).slice(before);
+    expect(gapsOf(calm).filter(({ ms }) => ms < 1_000)).toEqual([]);
+    expect(calm.filter(listed).length).toBeGreaterThanOrEqual(3);
+
+    const payloads = Array(150).fill({ name: 'Ada' });
+    const { heard } = await observed.seen();
+    await gateway.call('POST', '/plugin/greeter/handle/batch', { payloads });
+    await until('the page hears more than it can use', async () => {
+      const { heard: now } = await observed.seen();
+      return now.slice(heard.length).split('event: ').length > 150;
+    });
+    // The second in which it heard so much ends, and a stream without the events of jobs begins.
+    await observed.pass(1_250);
+    const types = async () => (await observed.seen()).asked.findLast(({ path }) => path.startsWith('/events'))!.path;
+    expect(await types()).not.toContain('job.');
+    await observed.pass(2_000);
+    const calmBefore = (await observed.asked()).length;
+    for (let n = 0; n < 32; n++) {
+      await gateway.finished('greeter/handle', { name: 'Ada' });
+      await observed.pass(250);
+    }
+    const busy = (await observed.asked()).slice(calmBefore);
+    expect(gapsOf(busy).filter(({ ms }) => ms < 2_000)).toEqual([]);
+    expect(busy.filter(listed).length).toBeGreaterThanOrEqual(3);
+    // It is calm again.
+    await observed.pass(6_000);
+    await until('the stream has the events of jobs again', async () => (await types()).includes('job.'));
+    const id = await observed.hears();
+    await observed.pass(2_000);
+    await observed.page.getByRole('table', { name: 'Jobs' }).getByTitle(id, { exact: true }).waitFor();
+  });
+
+  test.each(freezes.map(freeze => [freeze.what, freeze] as const))(
+    'nothing is fetched while %s, and what has changed is fetched afterwards',
+    async (_, { at, begin, end }) => {
+      const observed = await ObservedPage.open(gateway, { at });
+      const { page } = observed;
+      await shown(page);
+      await observed.stopClock();
+      await observed.hears();
+      await observed.pass(1_500);
+      await begin(page);
+      await observed.pass(250);
+      const before = (await observed.asked()).length;
+      await observed.hears();
+      await observed.pass(20_000);
+      expect((await observed.asked()).slice(before)).toEqual([]);
+      await end(page);
+      await observed.pass(1_000);
+      const after = (await observed.asked()).slice(before);
+      expect(after.map(({ path }) => path.split('?')[0])).toContain(at.startsWith('#/jobs') ? '/jobs' : '/overview');
+    },
+  );
+
+  test('a tab has one stream of events, whatever screens are visited', async () => {
+    const observed = await ObservedPage.open(gateway);
+    const { page } = observed;
+    for (const { at } of screensOf(seeded())) {
+      await page.evaluate(`location.hash = ${JSON.stringify(at)}`);
+      await shown(page);
+    }
+    const { streams, streamsMax } = await observed.seen();
+    expect({ streams, streamsMax }).toEqual({ streams: 1, streamsMax: 1 });
+    await until('the service has the stream of this page, and no other', async () => {
+      const { body } = await gateway.call('GET', '/metrics');
+      return /^headgate_sse_streams(?:\{[^}]*\})? 1$/m.test(String(body['text']));
+    });
+  });
+}
