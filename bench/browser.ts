@@ -30,8 +30,10 @@ const withoutFeatures = [
   'ThirdPartyStoragePartitioning',
 ];
 
-export function launchBrowser(): Promise<Browser> {
+/** `more`: further options of its command line. */
+export function launchBrowser(more: readonly string[] = []): Promise<Browser> {
   // Chromium's sandbox needs rights that root in a container lacks. The only pages are those of the service under test.
   const args = ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--force-color-profile=srgb'];
-  return chromium.launch({ executablePath, args: [...args, `--disable-features=${withoutFeatures.join(',')}`] });
+  const features = `--disable-features=${withoutFeatures.join(',')}`;
+  return chromium.launch({ executablePath, args: [...args, features, ...more] });
 }

@@ -10,6 +10,7 @@ export async function copyText(text: string): Promise<boolean> {
   } catch {
     // The browser refuses: the selection below may still work.
   }
+  const focused = document.activeElement;
   const area = document.createElement('textarea');
   area.value = text;
   area.className = 'offscreen';
@@ -20,5 +21,6 @@ export async function copyText(text: string): Promise<boolean> {
     return document.execCommand('copy');
   } finally {
     area.remove();
+    if (focused instanceof HTMLElement) focused.focus({ preventScroll: true });
   }
 }

@@ -32,10 +32,13 @@ export type Site = { readonly url: string };
 
 let browser: Browser | null = null;
 
+/** A name of this machine for the browser. Pages from there by HTTP have what browsers give to pages without HTTPS: no clipboard, for example. */
+const insecureHost = 'headgate.test';
+
 /** Starts the browser for the tests of this file. */
 export function shareBrowser(): void {
   beforeAll(async () => {
-    browser = await launchBrowser();
+    browser = await launchBrowser([`--host-resolver-rules=MAP ${insecureHost} 127.0.0.1`]);
     return async () => {
       await browser?.close();
       browser = null;
@@ -62,6 +65,12 @@ export async function visit(site: Site, given: Visit = {}): Promise<Page> {
   await prepare?.(page);
   await page.goto(`${site.url}/ui${at}`);
   return page;
+}
+
+/** The same service, as a page without HTTPS sees it from another machine. */
+export function insecureSite({ url }: Site): Site {
+  const { port } = new URL(url);
+  return { url: `http://${insecureHost}:${port}` };
 }
 
 /** Loads the dashboard anew in a page that has been opened, which is quicker than another page: its two paths are two documents. */

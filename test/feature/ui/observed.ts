@@ -2,6 +2,7 @@
 import type { Gateway } from '../../service/gateway/gateway.ts';
 import { until } from '../../service/gateway/until.ts';
 import { type Page, type Visit, visit } from './browser.ts';
+import { shown } from './screens.ts';
 
 export type Asked = { readonly path: string; readonly atMs: number };
 export type Said = { readonly region: number; readonly text: string; readonly atMs: number };
@@ -47,13 +48,17 @@ const observing = `(() => {
   };
   const live = '[aria-live], [role=status], [role=alert]';
   const regions = [];
+  const texts = [];
   new MutationObserver(changes => {
     for (const { target } of changes) {
       const element = target instanceof Element ? target : target.parentElement;
       const region = element?.closest(live);
       if (!region) continue;
       if (!regions.includes(region)) regions.push(region);
-      seen.said.push({ region: regions.indexOf(region), text: region.textContent, atMs: Date.now() });
+      const at = regions.indexOf(region);
+      const text = region.textContent;
+      if (text !== '' && text !== texts[at]) seen.said.push({ region: at, text, atMs: Date.now() });
+      texts[at] = text;
     }
   }).observe(document, { subtree: true, childList: true, characterData: true });
 })()`;
@@ -81,6 +86,14 @@ export class ObservedPage {
   async stopClock(): Promise<void> {
     await this.page.clock.pauseAt(((await this.page.evaluate('Date.now()')) as number) + 1_000);
     await this.answered();
+  }
+
+  /** Opens a screen while the clock runs, and stops the clock once it is shown. */
+  async goTo(at: string): Promise<void> {
+    await this.page.clock.resume();
+    await this.page.evaluate(`location.hash = ${JSON.stringify(at)}`);
+    await shown(this.page);
+    await this.stopClock();
   }
 
   seen(): Promise<Observations> {

@@ -3,6 +3,7 @@
 import { beforeAll, describe } from 'vitest';
 import { shareGateway } from '../../service/gateway/gateway.ts';
 import { hasBrowser, shareBrowser } from './browser.ts';
+import { presentationFlows } from './flows/presentation.ts';
 import { updateFlows } from './flows/updates.ts';
 import type { Seeded } from './screens.ts';
 import { seed, settings } from './service.ts';
@@ -16,5 +17,6 @@ describe.skipIf(!hasBrowser)(`the page of the dashboard${whyNot}`, () => {
   beforeAll(async () => {
     seeded = await seed(gateway, 5);
   });
+  describe('presentation', () => presentationFlows(gateway, () => seeded));
   describe('updates', () => updateFlows(gateway, () => seeded));
 });
