@@ -68,7 +68,11 @@ function ManyQuestion(props: ManyRequest & { answer: (actionId: string | null) =
   useEffect(() => {
     const leave = () => close(null);
     addEventListener('hashchange', leave);
-    return () => removeEventListener('hashchange', leave);
+    return () => {
+      removeEventListener('hashchange', leave);
+      // Whoever signs in after the end of a session is not asked what its user was asked.
+      if (asked.peek()?.answer === answer) leave();
+    };
   }, []);
   const run = async () => {
     let id: string | null = null;

@@ -4,6 +4,7 @@ import { beforeAll, describe } from 'vitest';
 import { shareGateway } from '../../service/gateway/gateway.ts';
 import { hasBrowser, shareBrowser } from './browser.ts';
 import { presentationFlows } from './flows/presentation.ts';
+import { tokenEndFlows } from './flows/token-ends.ts';
 import { updateFlows } from './flows/updates.ts';
 import type { Seeded } from './screens.ts';
 import { seed, settings } from './service.ts';
@@ -18,5 +19,6 @@ describe.skipIf(!hasBrowser)(`the page of the dashboard${whyNot}`, () => {
     seeded = await seed(gateway, 5);
   });
   describe('presentation', () => presentationFlows(gateway, () => seeded));
+  describe('the end of a token', () => tokenEndFlows());
   describe('updates', () => updateFlows(gateway, () => seeded));
 });
