@@ -16,6 +16,7 @@ import { operationFlows } from './flows/operations.ts';
 import { restoredFlows } from './flows/restored.ts';
 import { runFlows } from './flows/runs.ts';
 import { signInFlows } from './flows/sign-in.ts';
+import { type Minutes, measuredMinutes, stopwatchFlows } from './flows/stopwatch.ts';
 import type { Seeded } from './screens.ts';
 import { seed, settings } from './service.ts';
 
@@ -26,12 +27,14 @@ describe.skipIf(!hasBrowser)(`the dashboard in a browser${whyNot}`, () => {
   const gateway = new Gateway(settings);
   let seeded: Seeded;
   let adminToken = '';
+  let quick: Minutes;
   beforeAll(async () => {
     const vault = new VaultGateway(gateway);
     adminToken = vault.adminToken;
     await gateway.start();
     await vault.do('secret', { name: 'smtp-password', value: 'correct horse battery', authorized_principals: [] });
     seeded = await seed(gateway);
+    quick = await measuredMinutes(gateway, 0);
     return () => gateway.discard();
   });
   describe('sign-in', () => signInFlows(gateway));
@@ -51,4 +54,6 @@ describe.skipIf(!hasBrowser)(`the dashboard in a browser${whyNot}`, () => {
       () => seeded,
       () => adminToken,
     ));
+  // Last, because it needs jobs of an earlier minute.
+  describe('two windows', () => stopwatchFlows(gateway, () => quick));
 });
