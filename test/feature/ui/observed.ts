@@ -10,7 +10,7 @@ export type Said = { readonly region: number; readonly text: string; readonly at
 type Observations = {
   readonly asked: readonly Asked[];
   readonly said: readonly Said[];
-  /** Requests without an answer; streams are counted apart. */
+  /** Requests without an answer. */
   readonly pending: number;
   readonly streams: number;
   readonly streamsMax: number;
@@ -23,13 +23,17 @@ const observing = `(() => {
   const seen = { asked: [], said: [], pending: 0, streams: 0, streamsMax: 0, heard: '' };
   globalThis.seen = seen;
   const send = fetch;
+  const answered = (path, options) => {
+    seen.pending++;
+    return send(path, options).finally(() => seen.pending--);
+  };
   const stream = async (path, options) => {
     let isOpen = true;
     const end = () => { if (isOpen) seen.streams--; isOpen = false; };
     seen.streamsMax = Math.max(seen.streamsMax, ++seen.streams);
     options.signal.addEventListener('abort', end);
     try {
-      const answer = await send(path, options);
+      const answer = await answered(path, options);
       const [own, copy] = answer.body.tee();
       void (async () => {
         for await (const text of copy.pipeThrough(new TextDecoderStream())) seen.heard += text;
@@ -42,9 +46,7 @@ const observing = `(() => {
   };
   globalThis.fetch = (path, options) => {
     seen.asked.push({ path: String(path), atMs: Date.now() });
-    if (String(path).startsWith('/events')) return stream(path, options);
-    seen.pending++;
-    return send(path, options).finally(() => seen.pending--);
+    return String(path).startsWith('/events') ? stream(path, options) : answered(path, options);
   };
   const live = '[aria-live], [role=status], [role=alert]';
   const regions = [];
