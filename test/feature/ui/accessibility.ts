@@ -111,7 +111,6 @@ export function accessibilityChecks(gateway: Gateway, seeded: () => Seeded, admi
     const delayed = `#/job/${body['job_id']}`;
     const dialogs = [
       ['Cancel all…', '#/jobs?status=queued'],
-      ['Rerun all…', '#/jobs?status=failed'],
       ['Rerun failed', `#/run/${seeded().runs[0]}`],
       ['Rerun', `#/job/${seeded().job}`],
       ['Cancel', delayed],
