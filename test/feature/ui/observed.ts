@@ -74,13 +74,14 @@ export class ObservedPage {
     this.#gateway = gateway;
   }
 
-  static async open(gateway: Gateway, given: Visit = {}): Promise<ObservedPage> {
+  /** `connection`: what the page says of it once it is there. */
+  static async open(gateway: Gateway, given: Visit = {}, connection = 'Live'): Promise<ObservedPage> {
     const prepare = async (page: Page) => {
       await page.addInitScript(observing);
       await page.clock.install();
     };
     const page = await visit(gateway, { ...given, prepare });
-    await page.getByRole('button', { name: 'Live' }).waitFor();
+    await page.getByRole('button', { name: connection }).waitFor();
     return new ObservedPage(page, gateway);
   }
 

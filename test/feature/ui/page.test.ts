@@ -3,6 +3,7 @@
 import { beforeAll, describe } from 'vitest';
 import { shareGateway } from '../../service/gateway/gateway.ts';
 import { hasBrowser, shareBrowser } from './browser.ts';
+import { longListFlows } from './flows/long-lists.ts';
 import { presentationFlows } from './flows/presentation.ts';
 import { tokenEndFlows } from './flows/token-ends.ts';
 import { updateFlows } from './flows/updates.ts';
@@ -20,5 +21,6 @@ describe.skipIf(!hasBrowser)(`the page of the dashboard${whyNot}`, () => {
   });
   describe('presentation', () => presentationFlows(gateway, () => seeded));
   describe('the end of a token', () => tokenEndFlows());
+  describe('long lists', () => longListFlows(gateway));
   describe('updates', () => updateFlows(gateway, () => seeded));
 });

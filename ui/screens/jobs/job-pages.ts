@@ -1,5 +1,5 @@
 // The pages of the list: the first is live; further ones are fetched when the user asks for them.
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { act } from '../../core/actions.ts';
 import { request } from '../../core/api.ts';
 import { type Resource, useResource } from '../../core/resource.ts';
@@ -17,6 +17,8 @@ export type JobPages = {
   /** Null: the list is complete. */
   readonly more: (() => void) | null;
   readonly isLoading: boolean;
+  /** Whether the last attempt to get more rows was refused. */
+  readonly hasFailed: boolean;
   /** Shows the first page again, which is live. Null: nothing else is shown. */
   readonly newest: (() => void) | null;
 };
@@ -28,22 +30,31 @@ export function useJobPages(filters: JobFilters): JobPages {
   const path = `/jobs${queryText({ ...filters, limit: String(pageRows) })}`;
   const [later, setLater] = useState<LaterPages | null>(null);
   const [isLoading, setLoading] = useState(false);
+  const [hasFailed, setFailed] = useState(false);
+  /** The page that was asked for last: its end comes into view more than once until its rows are there. */
+  const asked = useRef<string | null>(null);
   const hasLater = later !== null && later.of === path;
   const first = useResource<JobPage>(path, hasLater ? {} : { live: ['job.*'] });
-  useEffect(() => setLater(null), [path]);
+  useEffect(() => {
+    asked.current = null;
+    setLater(null);
+    setFailed(false);
+  }, [path]);
 
   const rows = hasLater ? later.rows : (first.data?.jobs ?? []);
   const cursor = hasLater ? later.cursor : first.data?.next_cursor;
   const more = async () => {
+    const laterPath = `/jobs${queryText({ ...filters, limit: String(laterPageRows), cursor })}`;
+    if (asked.current === laterPath) return;
+    asked.current = laterPath;
     setLoading(true);
-    await act('Load more jobs', async () => {
-      const page = await request<JobPage>(
-        'GET',
-        `/jobs${queryText({ ...filters, limit: String(laterPageRows), cursor })}`,
-      );
+    const done = await act('Load more jobs', async () => {
+      const page = await request<JobPage>('GET', laterPath);
       setLater({ of: path, rows: [...rows, ...page.jobs], cursor: page.next_cursor });
       return null;
     });
+    if (!done) asked.current = null;
+    setFailed(!done);
     setLoading(false);
   };
   return {
@@ -51,8 +62,10 @@ export function useJobPages(filters: JobFilters): JobPages {
     rows,
     more: cursor === undefined ? null : () => void more(),
     isLoading,
+    hasFailed,
     newest: hasLater
       ? () => {
+          asked.current = null;
           setLater(null);
           first.reload();
         }

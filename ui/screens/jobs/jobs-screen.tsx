@@ -30,7 +30,7 @@ import { StatusTabs } from './status-tabs.tsx';
 
 export function JobsScreen(): JSX.Element {
   const filters = filtersOf(place.value.query);
-  const { first, rows, more, isLoading, newest } = useJobPages(filters);
+  const { first, rows, more, isLoading, hasFailed, newest } = useJobPages(filters);
   const { data, error, loading, reload } = first;
   return (
     <Page title="Jobs" actions={<Actions filters={filters} total={data?.total ?? 0} />}>
@@ -62,7 +62,7 @@ export function JobsScreen(): JSX.Element {
             columns={columns}
             empty={<NoJobs isFiltered={Object.keys(filters).length > 0} />}
           />
-          {more && <More onMore={more} loading={isLoading} auto />}
+          {more && <More onMore={more} loading={isLoading} auto={!hasFailed} />}
         </div>
       )}
     </Page>
