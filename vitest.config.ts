@@ -23,6 +23,7 @@ const long = [
   'feature/events/stream',
   'feature/kit/page',
   'feature/ui/dashboard',
+  'feature/ui/page',
   'service/crash/actions',
   'unit/http/timeouts',
 ];

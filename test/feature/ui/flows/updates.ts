@@ -5,6 +5,7 @@ import { until } from '../../../service/gateway/until.ts';
 import type { Page } from '../browser.ts';
 import { gapsOf, ObservedPage } from '../observed.ts';
 import { type Seeded, screensOf, shown } from '../screens.ts';
+import { stopperToken } from '../service.ts';
 
 const listed = ({ path }: { readonly path: string }) => /^[/]jobs[?].*limit=100/.test(path);
 
@@ -105,6 +106,22 @@ export function updateFlows(gateway: Gateway, seeded: () => Seeded): void {
       expect(after.map(({ path }) => path.split('?')[0])).toContain(at.startsWith('#/jobs') ? '/jobs' : '/overview');
     },
   );
+
+  test('with a token that may not read events, what is on screen is fetched every five seconds', async () => {
+    const given = { at: '#/jobs', token: stopperToken };
+    const observed = await ObservedPage.open(gateway, given, 'Updated every 5 s');
+    await shown(observed.page);
+    await observed.stopClock();
+    const before = (await observed.asked()).length;
+    for (let n = 0; n < 22; n++) {
+      await gateway.finished('greeter/handle', { name: 'Ada' });
+      await observed.pass(1_000);
+    }
+    const asked = (await observed.asked()).slice(before);
+    expect(asked.filter(listed).length).toBeGreaterThanOrEqual(4);
+    expect(gapsOf(asked.filter(listed)).filter(({ ms }) => ms < 5_000 || ms > 6_000)).toEqual([]);
+    expect((await observed.seen()).streamsMax).toBe(0);
+  });
 
   test('a tab has one stream of events, whatever screens are visited', async () => {
     const observed = await ObservedPage.open(gateway);
