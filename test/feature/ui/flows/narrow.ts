@@ -8,15 +8,21 @@ import { type Seeded, screensOf, shown } from '../screens.ts';
 const overflow = `[document.documentElement, ...[...document.querySelectorAll('main table[aria-rowcount]')].map(table => table.parentElement)]
   .map(node => node.scrollWidth - node.clientWidth)`;
 
+/** The parts that stick out of the page, for the message of a failed test. */
+const sticking = `[...document.querySelectorAll('main *')]
+  .filter(node => node.checkVisibility({ contentVisibilityAuto: true }) && node.getBoundingClientRect().right > innerWidth)
+  .map(node => node.tagName + '.' + node.className + ' ' + node.getBoundingClientRect().right + ' ' + node.textContent.slice(0, 40))
+  .slice(0, 10)`;
+
 export function narrowFlows(gateway: Gateway, seeded: () => Seeded): void {
   test('on a page of 360 px no screen and no list is cut off', async () => {
     const page = await visit(gateway, { size: { width: 360, height: 740 } });
-    const cut: [string, number[]][] = [];
+    const cut: [string, number[], unknown][] = [];
     for (const { name, at } of screensOf(seeded())) {
       await page.goto(`${gateway.url}/ui${at}`);
       await shown(page);
       const found = (await page.evaluate(overflow)) as number[];
-      if (found.some(px => px > 0)) cut.push([name, found]);
+      if (found.some(px => px > 0)) cut.push([name, found, await page.evaluate(sticking)]);
     }
     expect(cut).toEqual([]);
   });
