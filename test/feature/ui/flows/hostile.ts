@@ -127,6 +127,14 @@ export function hostileFlows(): void {
       const strangers = (await page.evaluate(intruders)) as string[];
       if (strangers.length > 0) found.push([name, strangers]);
     };
+    const lookNarrow = async (name: string) => {
+      await look(name);
+      await page.setViewportSize({ width: 360, height: 740 });
+      await shown(page);
+      const px = (await page.evaluate('document.documentElement.scrollWidth - innerWidth')) as number;
+      if (px > 0) found.push([`${name}, on a narrow page`, px]);
+      await page.setViewportSize({ width: 1_440, height: 900 });
+    };
     for (const { name, at } of screensOf(seeded)) {
       await page.goto(`${gateway.url}/ui${at}`);
       await shown(page);
@@ -138,9 +146,9 @@ export function hostileFlows(): void {
     await page.goto(`${gateway.url}/ui#/stopwatch/greeter?step=measure.run`);
     await page.getByRole('heading', { name: 'Spans' }).waitFor();
     expect(await missing(page)).toEqual([]);
-    await look('stopwatch with spans');
+    await lookNarrow('stopwatch with spans');
     await heardAsEvents(page, gateway);
-    await look('events as they happen');
+    await lookNarrow('events as they happen');
     expect({ found, dialogs }).toEqual({ found: [], dialogs: [] });
     await page.goto(`${gateway.url}/ui#/job/${seeded.job}`);
     await page.getByText(hostileTexts[0]!, { exact: false }).first().waitFor();
