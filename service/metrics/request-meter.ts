@@ -29,7 +29,7 @@ const reasons: ReadonlySet<string> = new Set<Refusal>([
 ]);
 const goneStatus = 0;
 /** The maximum number of routes that are counted separately, and also of pairs of a webhook endpoint and a status. */
-const routesMax = 1_000;
+export const routesMax = 1_000;
 
 export class RequestMeter {
   readonly #known = new WeakMap<MeteredRoute, RouteCounts>();
@@ -63,8 +63,9 @@ export class RequestMeter {
   }
 
   #open(route: MeteredRoute): RouteCounts {
-    const { method, path, answers } = this.#routes.size < routesMax ? route : noRoute;
-    const key = `${method} ${path}`;
+    const isCounted = this.#routes.has(keyOf(route)) || this.#routes.size < routesMax;
+    const { method, path, answers } = isCounted ? route : noRoute;
+    const key = keyOf({ method, path });
     let counts = this.#routes.get(key);
     if (!counts) {
       const seconds = answers[200]?.type === eventStreamType ? null : new Buckets(secondsLimits);
@@ -117,4 +118,8 @@ export class RequestMeter {
       },
     ];
   }
+}
+
+function keyOf({ method, path }: Pick<MeteredRoute, 'method' | 'path'>): string {
+  return `${method} ${path}`;
 }
