@@ -48,7 +48,7 @@ const firingSchema = Type.Object({
     nullable(Type.Integer({ description: 'How long after its time it fired, without its jitter.' })),
   ),
   missed: Type.Optional(
-    Type.Integer({ description: 'Occurrences that were passed over since the last one that fired.' }),
+    Type.Integer({ description: 'Occurrences that were missed since the last one that fired.' }),
   ),
 });
 

@@ -132,7 +132,7 @@ function noteOf({ reason, count: occurrences = 1, missed = 0 }: FiringView): str
   const parts = [
     occurrences > 1 ? counted(occurrences, 'occurrence') : '',
     reason === undefined ? '' : (reasons[reason] ?? reason),
-    missed > 0 ? `${missed} before it were passed over` : '',
+    missed > 0 ? `${missed} before it were missed` : '',
   ];
   return parts.filter(Boolean).join(', ');
 }
