@@ -116,7 +116,7 @@ export function accessibilityChecks(gateway: Gateway, seeded: () => Seeded, admi
       ['Cancel', delayed],
       ['Reschedule', delayed],
       ['Pause the service', '#/now'],
-      ['Pause greeter', '#/plugin/greeter'],
+      ['Pause the plugin greeter', '#/plugin/greeter'],
       ['Run nightly now', '#/schedules'],
       ['Pause nightly', '#/schedules'],
       ['Backfill nightly', '#/schedules/nightly'],
