@@ -1,6 +1,7 @@
 // What the page copies without HTTPS, prints, moves and announces.
 import { expect, test } from 'vitest';
 import type { Gateway } from '../../../service/gateway/gateway.ts';
+import { until } from '../../../service/gateway/until.ts';
 import { insecureSite, visit } from '../browser.ts';
 import { gapsOf, ObservedPage } from '../observed.ts';
 import { type Seeded, shown } from '../screens.ts';
@@ -136,10 +137,11 @@ export function presentationFlows(gateway: Gateway, seeded: () => Seeded): void 
       ).toEqual([]);
       if (at !== '#/jobs') continue;
       expect(gaps.length).toBeGreaterThanOrEqual(1);
-      await observed.hears();
-      await observed.pass(10_000);
       const { total } = (await gateway.call('GET', '/jobs')).body as { total: number };
-      expect((await observed.seen()).said.at(-1)?.text.replaceAll(/\D/g, '')).toBe(String(total));
+      await until('the newest number is announced', async () => {
+        await observed.pass(1_000);
+        return (await observed.seen()).said.at(-1)?.text.replaceAll(/\D/g, '') === String(total);
+      });
     }
   });
 }

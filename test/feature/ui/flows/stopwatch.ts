@@ -37,7 +37,8 @@ export function stopwatchFlows(gateway: Gateway, quick: () => Minutes): void {
       return (body as Figures).steps[0]!;
     };
     const [old, now] = [await figuresOf(before), await figuresOf(after)];
-    expect(now.p50_us).toBeGreaterThan(slowMs * 1_000);
+    // Percentiles have an error of at most 1/64.
+    expect(now.p50_us).toBeGreaterThan((slowMs * 1_000 * 63) / 64);
 
     const at = `#/stopwatch/step?step=handle.run&from=${after.from}&to=${after.to}`;
     const page = await visit(gateway, { at });

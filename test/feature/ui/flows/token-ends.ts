@@ -68,7 +68,7 @@ export function tokenEndFlows(): void {
     await dialog.getByLabel('Reason').fill('over a restart');
     await own.kill9();
     await dialog.getByRole('button', { name: 'Cancel it' }).click();
-    await page.getByText('The service does not answer').waitFor();
+    await page.getByText('The service does not answer').first().waitFor();
     await own.start();
     expect(await dialog.getByLabel('Reason').inputValue()).toBe('over a restart');
     await dialog.getByRole('button', { name: 'Cancel it' }).click();
