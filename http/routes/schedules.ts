@@ -47,9 +47,7 @@ const firingSchema = Type.Object({
   late_ms: Type.Optional(
     nullable(Type.Integer({ description: 'How long after its time it fired, without its jitter.' })),
   ),
-  missed: Type.Optional(
-    Type.Integer({ description: 'Occurrences that were missed since the last one that fired.' }),
-  ),
+  missed: Type.Optional(Type.Integer({ description: 'Occurrences that were missed since the last one that fired.' })),
 });
 
 export const scheduleSchema = Type.Object({
