@@ -47,6 +47,10 @@ export function useCredentials(given: Credentials): void {
   credentials = given;
 }
 
+/** Requests without an answer, by method, path and body: their idempotency keys. A repeat has the same key, so it makes no second job. */
+const unanswered = new Map<string, string>();
+const unansweredMax = 100;
+
 /** Sends a request with the token of the session, or with another `token`. Throws a `Refusal`. An abort throws the abort's reason. */
 export async function send(
   method: RequestMethod,
@@ -67,6 +71,8 @@ export async function send(
   if (token !== null) headers['Authorization'] = `Bearer ${token}`;
   const body = options.bodyText ?? (options.body === undefined ? null : JSON.stringify(options.body));
   if (body !== null) headers['Content-Type'] = 'application/json';
+  const repeated = `${method} ${path} ${body}`;
+  if (method === 'POST') headers['Idempotency-Key'] = unanswered.get(repeated) ?? randomKey();
   let response: Response;
   try {
     response = await fetch(path, {
@@ -80,13 +86,21 @@ export async function send(
   } catch (error) {
     if (options.signal?.aborted) throw error;
     isReachable.value = false;
+    if (unanswered.size >= unansweredMax) unanswered.clear();
+    if (method === 'POST') unanswered.set(repeated, headers['Idempotency-Key']!);
     throw new Refusal(0, 'unreachable', 'The service does not answer', 'The page tries again.');
   }
   isReachable.value = true;
+  unanswered.delete(repeated);
   if (response.ok) return response;
   const refusal = await refusalOf(response);
   if (response.status === 401 && token !== null && token === credentials.token()) credentials.refused();
   throw refusal;
+}
+
+/** Without HTTPS a page has no `crypto.randomUUID`. */
+function randomKey(): string {
+  return `ui-${Array.from(crypto.getRandomValues(new Uint8Array(16)), byte => byte.toString(16).padStart(2, '0')).join('')}`;
 }
 
 async function refusalOf(response: Response): Promise<Refusal> {

@@ -1,6 +1,6 @@
 // What the page shows of the API: fetched, kept while it is fetched again, and fetched again after events.
 import { signal } from '@preact/signals';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { Refusal, request } from './api.ts';
 import { connection, onEvent } from './live.ts';
 import { session } from './session.ts';
@@ -44,6 +44,13 @@ export function isFrozen(): boolean {
   if (freezes > 0 || held.value || document.hidden) return true;
   const selection = getSelection();
   return selection !== null && !selection.isCollapsed && selection.toString() !== '';
+}
+
+/** The value, or its last one while updates wait. For what decides which path is fetched. */
+export function useUnfrozen<T>(value: T): T {
+  const last = useRef(value);
+  if (!isFrozen()) last.current = value;
+  return last.current;
 }
 
 /** Fetches one path, and again when it is stale. Only the newest request counts. */

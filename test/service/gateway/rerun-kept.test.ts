@@ -102,19 +102,29 @@ test('what a delayed rerun refers to is kept across a restart, until the rerun h
   }
 });
 
+/** Two running reruns that share a block. A turn whose time is up may have made only one of them: then it is tried again. */
+async function rerunsInOneBlock() {
+  for (;;) {
+    const pipelines = [{ name: 'one', steps: [{ uses: 'mends' }] }];
+    const gateway = await startGateway({ plugins: { mends }, pipelines });
+    const sick = join(gateway.directory, 'sick');
+    writeFileSync(sick, '');
+    for (const gate of ['a', 'b']) await gateway.ran('one', { item: { gate } });
+    rmSync(sick);
+    const where = { pipeline: 'one', status: 'failed' };
+    const { body } = await gateway.call('POST', '/actions', { do: 'rerun', from: 'failed', where });
+    await gateway.settled(String(body['action_id']));
+    await until('both are at their gates', () => gateway.journal().length === 2);
+    const { body: page } = await gateway.call('GET', '/jobs?plugin=pipeline&status=running');
+    const runs = page['jobs'] as { job_id: string }[];
+    expect(runs).toHaveLength(2);
+    if (new Set(runs.map(({ job_id: id }) => id.slice(0, -8))).size === 1) return { gateway, runs };
+    for (const gate of ['a', 'b']) gateway.open(gate);
+  }
+}
+
 test('of two reruns in one block, the one that has ended is no delayed one', async () => {
-  const gateway = await startGateway({ plugins: { mends }, pipelines: [{ name: 'one', steps: [{ uses: 'mends' }] }] });
-  const sick = join(gateway.directory, 'sick');
-  writeFileSync(sick, '');
-  for (const gate of ['a', 'b']) await gateway.ran('one', { item: { gate } });
-  rmSync(sick);
-  const where = { pipeline: 'one', status: 'failed' };
-  const { body } = await gateway.call('POST', '/actions', { do: 'rerun', from: 'failed', where });
-  await gateway.settled(String(body['action_id']));
-  await until('both are at their gates', () => gateway.journal().length === 2);
-  const runs = (await gateway.call('GET', '/jobs?plugin=pipeline&status=running')).body['jobs'] as { job_id: string }[];
-  const blocks = new Set(runs.map(({ job_id: id }) => id.slice(0, -8)));
-  expect([runs.length, blocks.size]).toEqual([2, 1]);
+  const { gateway, runs } = await rerunsInOneBlock();
   gateway.open('a');
   await until('one of them has ended', async () => {
     const { body } = await gateway.call('GET', '/jobs?plugin=pipeline&status=succeeded');

@@ -1,8 +1,8 @@
 // Two runs side by side: how long each took, and the difference step by step.
 import type { JSX } from 'preact';
-import { useEffect, useMemo } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import { count, duration } from '../../core/format.ts';
-import { useResource } from '../../core/resource.ts';
+import { type Resource, useResource } from '../../core/resource.ts';
 import { place, setQuery } from '../../core/router.ts';
 import { isDark } from '../../core/theme.ts';
 import { Button, Empty, JobId, Loading, Page, Problem, Section, Status, Time } from '../../parts/index.ts';
@@ -18,12 +18,14 @@ import { ratioText } from './difference.ts';
 import { RunPicker, runBefore, useLatestRuns } from './run-picker.tsx';
 
 const buckets = 400;
+/** How often the timeline of an open run is fetched. */
+const openEveryMs = 5_000;
 
 export function CompareScreen(): JSX.Element {
   const { query } = place.value;
   const [a, b] = [query.get('a'), query.get('b')];
-  const before = useResource<RunTimeline>(a && `/job/${a}/timeline?buckets=${buckets}`);
-  const after = useResource<RunTimeline>(b && `/job/${b}/timeline?buckets=${buckets}`);
+  const before = useTimeline(a);
+  const after = useTimeline(b);
   const known = after.data ?? before.data;
   const runs = useLatestRuns(known && known.plugin === 'pipeline' ? known.command : null);
   // Without a first run, it is the one before the second.
@@ -52,6 +54,16 @@ export function CompareScreen(): JSX.Element {
       )}
     </Page>
   );
+}
+
+/** The timeline of a run, fetched again while the run is open. */
+function useTimeline(run: string | null): Resource<RunTimeline> {
+  const [isOpen, setOpen] = useState(false);
+  const path = run && `/job/${run}/timeline?buckets=${buckets}`;
+  const timeline = useResource<RunTimeline>(path, isOpen ? { everyMs: openEveryMs } : {});
+  const status = timeline.data?.status;
+  useEffect(() => setOpen(status === 'running' || status === 'queued'), [status]);
+  return timeline;
 }
 
 /** The pipelines of the runs: mostly one. */

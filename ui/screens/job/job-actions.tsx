@@ -8,7 +8,7 @@ import { may } from '../../core/session.ts';
 import { Button, Confirm, Field } from '../../parts/index.ts';
 import { RerunDialog } from './rerun-dialog.tsx';
 import { RescheduleDialog } from './reschedule-dialog.tsx';
-import { isRun, isSettled, isWaiting, jobTitle, type ShownJob } from './shown-job.ts';
+import { isAction, isRun, isSettled, isWaiting, jobTitle, type ShownJob } from './shown-job.ts';
 
 type Question = 'cancel' | 'rerun' | 'failed' | 'reschedule';
 
@@ -19,7 +19,8 @@ export function JobActions({ job, reload }: { job: ShownJob; reload: () => void 
     reload();
   };
   const mayAct = may('jobs:rw');
-  const mayRerun = mayAct && may('plugin:rw', 'plugin:ro');
+  // Actions and the jobs of phases cannot be run again.
+  const mayRerun = mayAct && may('plugin:rw', 'plugin:ro') && !isAction(job) && job.phase === undefined;
   const hasEnded = isSettled(job);
   const runNow = () =>
     act(`Run ${jobTitle(job)} now`, async () => {

@@ -75,6 +75,11 @@ export function isSettled({ status }: Pick<ShownJob, 'status'>): boolean {
   return settled.has(status);
 }
 
+/** Whether the job is an action over many jobs. */
+export function isAction({ plugin }: Pick<ShownJob, 'plugin'>): boolean {
+  return plugin === 'headgate';
+}
+
 export function isRun({ plugin }: Pick<ShownJob, 'plugin'>): boolean {
   return plugin === 'pipeline';
 }

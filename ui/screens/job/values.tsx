@@ -5,7 +5,7 @@ import { act } from '../../core/actions.ts';
 import { indented, Refusal, rawMember, requestText } from '../../core/api.ts';
 import { copyText } from '../../core/clipboard.ts';
 import { Button, Code, Loading, Problem, Section } from '../../parts/index.ts';
-import { commandOf, curlOf, isSettled, type ShownJob, scriptOf } from './shown-job.ts';
+import { commandOf, curlOf, isAction, isSettled, type ShownJob, scriptOf } from './shown-job.ts';
 
 /** Texts up to this length are indented. Longer ones are shown as they came. */
 const indentedMax = 200_000;
@@ -44,7 +44,10 @@ export function JobValues({ job }: { job: ShownJob }): JSX.Element {
     );
   return (
     <div class="job-values">
-      <Section title="Payload" actions={payload !== undefined && <CopyAs job={job} payload={payload} />}>
+      <Section
+        title="Payload"
+        actions={payload !== undefined && !isAction(job) && <CopyAs job={job} payload={payload} />}
+      >
         {payload === undefined ? (
           <Button onClick={() => setWhole(true)}>The payload is large: load all</Button>
         ) : (

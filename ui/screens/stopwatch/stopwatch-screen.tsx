@@ -2,7 +2,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { clock, count, counted, day, duration, now } from '../../core/format.ts';
-import { useResource } from '../../core/resource.ts';
+import { useResource, useUnfrozen } from '../../core/resource.ts';
 import { go, href, place, queryText, setQuery } from '../../core/router.ts';
 import {
   Button,
@@ -155,7 +155,7 @@ function windowText({ fromMs, toMs }: TimeWindow): string {
 }
 
 function Measured({ plugin, query }: { plugin: string; query: URLSearchParams }) {
-  const window = windowOf(query, now.value);
+  const window = windowOf(query, useUnfrozen(now.value));
   const against = comparedWindow(window, query);
   const current = useResource<MeasuredWindow>(pathOf(plugin, window));
   const before = useResource<MeasuredWindow>(against && pathOf(plugin, against));

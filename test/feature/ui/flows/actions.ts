@@ -21,6 +21,13 @@ export function actionFlows(gateway: Gateway): void {
     await page.getByText('of 3 jobs that matched').waitFor();
     await page.getByText('3 done', { exact: true }).waitFor();
     await page.getByText('Rerun: plugin failing, status failed, words of the error rerun').waitFor();
+    // An action cannot be run again, and no call of a plugin starts it.
+    expect(
+      await page
+        .getByRole('main')
+        .getByRole('button', { name: /^(Rerun|Copy as)/ })
+        .count(),
+    ).toBe(0);
 
     const id = new URL(page.url()).hash.split('/').at(-1)!;
     await page.getByRole('link', { name: 'All actions' }).click();

@@ -1,6 +1,7 @@
 // Flows of the pages of runs: a run as it goes on, its time axis, its repair, and two runs side by side.
 import { expect, test } from 'vitest';
-import type { Gateway } from '../../../service/gateway/gateway.ts';
+import { type Gateway, startGateway } from '../../../service/gateway/gateway.ts';
+import { worker } from '../../../service/gateway/sources.ts';
 import { visit } from '../browser.ts';
 import type { Seeded } from '../screens.ts';
 
@@ -68,6 +69,23 @@ export function runFlows(gateway: Gateway, seeded: () => Seeded): void {
     await page.getByText(/^B took/).waitFor();
     await page.getByRole('button', { name: 'Swap' }).click();
     await expect.poll(() => page.url()).toContain(`a=${second}`);
+  });
+
+  test('an open run is compared as it goes on', async () => {
+    const own = await startGateway({
+      plugins: { worker },
+      pipelines: [{ name: 'gated', steps: [{ uses: 'worker' }] }],
+    });
+    const ids: string[] = [];
+    for (const gate of ['first', 'second']) ids.push(await own.run('gated', { gate }));
+    own.open('first');
+    await own.settled(ids[0]!);
+    const page = await visit(own, { at: `#/compare?a=${ids[0]}&b=${ids[1]}` });
+    const main = page.getByRole('main');
+    await main.getByText('running', { exact: true }).first().waitFor();
+    own.open('second');
+    await main.getByText('succeeded', { exact: true }).nth(1).waitFor();
+    expect(await main.getByText('running', { exact: true }).count()).toBe(0);
   });
 
   test('a run is compared with the one before it, and not with a rerun of what had failed', async () => {

@@ -56,6 +56,29 @@ export function tokenEndFlows(): void {
     expect((await own.job(id)).status).toBe('running');
   });
 
+  test('a rerun whose answer is lost is made once, though it is asked for again', async () => {
+    const own = await startGateway({ plugins: { greeter } });
+    const { job_id: id } = await own.finished('greeter/handle', { name: 'Ada' });
+    const page = await visit(own, { at: `#/job/${id}`, expected: [/ERR_/, /Failed to load resource/] });
+    await page.route(
+      '**/rerun',
+      async route => {
+        await route.fetch();
+        await route.abort();
+      },
+      { times: 1 },
+    );
+    await page.getByRole('button', { name: 'Rerun' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('button', { name: 'Rerun' }).click();
+    await page.getByText('The service does not answer').first().waitFor();
+    await dialog.getByRole('button', { name: 'Rerun' }).click();
+    await expect.poll(() => page.url()).not.toContain(id);
+    const again = await own.job(id);
+    expect(again).toMatchObject({ rerun_count: 1 });
+    expect(page.url()).toContain((again as unknown as { reruns: readonly string[] }).reruns[0]);
+  });
+
   test('the service is restarted while a dialog is open: the dialog keeps what was typed, and does it afterwards', async () => {
     const own = await startGateway({ plugins: { greeter }, api: { listen: await freeAddress() } });
     const { body } = await own.call('POST', '/plugin/greeter/handle', { payload: { name: 'Ada' }, delay: '1h' });

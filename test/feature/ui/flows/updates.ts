@@ -12,6 +12,12 @@ const listed = ({ path }: { readonly path: string }) => /^[/]jobs[?].*limit=100/
 type Freeze = {
   readonly what: string;
   readonly at: string;
+  /** What is fetched afterwards. */
+  readonly fetched: string;
+  /** How much time passes meanwhile. */
+  readonly ms?: number;
+  /** Whether the screen takes the events of jobs. */
+  readonly hears?: false;
   readonly begin: (page: Page) => Promise<unknown>;
   readonly end: (page: Page) => Promise<unknown>;
 };
@@ -20,24 +26,37 @@ const freezes: readonly Freeze[] = [
   {
     what: 'text is selected',
     at: '#/jobs?plugin=greeter',
+    fetched: '/jobs',
     begin: page => page.getByRole('heading', { name: 'Jobs', level: 1 }).selectText(),
     end: page => page.evaluate('getSelection().removeAllRanges()'),
   },
   {
     what: 'a dialog is open',
     at: '#/jobs?plugin=greeter',
+    fetched: '/jobs',
     begin: page => page.getByRole('button', { name: 'Cancel all' }).click(),
     end: page => page.keyboard.press('Escape'),
   },
   {
     what: 'a form is edited',
     at: '#/plugin/greeter',
+    fetched: '/overview',
     begin: page => page.getByRole('form').getByLabel('name').focus(),
     end: page => page.getByRole('link', { name: 'Durations' }).focus(),
   },
   {
+    what: 'updates are stopped, though the window of the stopwatch moves on each minute',
+    at: '#/stopwatch/greeter',
+    fetched: '/stopwatch/greeter',
+    ms: 130_000,
+    hears: false,
+    begin: page => page.getByRole('button', { name: 'Live' }).click(),
+    end: page => page.getByRole('button', { name: 'Updates stopped' }).click(),
+  },
+  {
     what: 'the tab is hidden',
     at: '#/now',
+    fetched: '/overview',
     begin: page => page.evaluate("Object.defineProperty(document, 'hidden', { configurable: true, value: true })"),
     end: page => page.evaluate('delete document.hidden'),
   },
@@ -88,23 +107,24 @@ export function updateFlows(gateway: Gateway, seeded: () => Seeded): void {
 
   test.each(freezes.map(freeze => [freeze.what, freeze] as const))(
     'nothing is fetched while %s, and what has changed is fetched afterwards',
-    async (_, { at, begin, end }) => {
+    async (_, { at, fetched, ms = 20_000, hears = true, begin, end }) => {
       const observed = await ObservedPage.open(gateway, { at });
       const { page } = observed;
+      const happens = () => (hears ? observed.hears() : gateway.finished('greeter/handle', { name: 'Ada' }));
       await shown(page);
       await observed.stopClock();
-      await observed.hears();
+      await happens();
       await observed.pass(1_500);
       await begin(page);
       await observed.pass(250);
       const before = (await observed.asked()).length;
-      await observed.hears();
-      await observed.pass(20_000);
+      await happens();
+      await observed.pass(ms);
       expect((await observed.asked()).slice(before)).toEqual([]);
       await end(page);
       await observed.pass(1_000);
       const after = (await observed.asked()).slice(before);
-      expect(after.map(({ path }) => path.split('?')[0])).toContain(at.startsWith('#/jobs') ? '/jobs' : '/overview');
+      expect(after.map(({ path }) => path.split('?')[0])).toContain(fetched);
     },
   );
 
