@@ -88,7 +88,7 @@ export async function send(
     isReachable.value = false;
     if (unanswered.size >= unansweredMax) unanswered.clear();
     if (method === 'POST') unanswered.set(repeated, headers['Idempotency-Key']!);
-    throw new Refusal(0, 'unreachable', 'The service does not answer', 'The page tries again.');
+    throw new Refusal(0, 'unreachable', 'The service does not answer', 'It may be restarting.');
   }
   isReachable.value = true;
   unanswered.delete(repeated);

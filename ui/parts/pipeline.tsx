@@ -172,9 +172,9 @@ function Traits({ step }: { step: DrawnStep }) {
 
 const countNames = [
   ['queued', '○', 'queued'],
-  ['running', '▶', 'running'],
+  ['running', '◐', 'running'],
   ['succeeded', '✓', 'succeeded'],
-  ['failed', '✗', 'failed'],
+  ['failed', '✕', 'failed'],
   ['cancelled', '⊘', 'cancelled'],
 ] as const;
 

@@ -1,4 +1,4 @@
-// The style lmdb of all screens are loaded together: no class may be styled by two screens.
+// The styles of all screens are loaded together: no class may be styled by two screens.
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
