@@ -1,15 +1,21 @@
 // Flows of actions over many jobs: how they are asked for, and their list.
 import { expect, test } from 'vitest';
 import { type Gateway, startGateway } from '../../../service/gateway/gateway.ts';
-import { visit } from '../browser.ts';
+import { type Page, visit } from '../browser.ts';
 import { greeter } from '../service.ts';
+
+/** Has three jobs fail with this word, and asks on the page of these jobs to rerun all of them. */
+async function askToRerun(gateway: Gateway, word: string): Promise<Page> {
+  for (let n = 0; n < 3; n++) await gateway.finished('failing/handle', { message: `${word} ${n}`, retry: false });
+  const page = await visit(gateway, { at: `#/jobs?status=failed&plugin=failing&error=${word}` });
+  await page.getByText('3 jobs match').waitFor();
+  await page.getByRole('button', { name: 'Rerun all' }).click();
+  return page;
+}
 
 export function actionFlows(gateway: Gateway): void {
   test('rerun all failed jobs that match a filter, after a dry run that counts them; the action is in the list', async () => {
-    for (let n = 0; n < 3; n++) await gateway.finished('failing/handle', { message: `rerun ${n}`, retry: false });
-    const page = await visit(gateway, { at: '#/jobs?status=failed&plugin=failing&error=rerun' });
-    await page.getByText('3 jobs match').waitFor();
-    await page.getByRole('button', { name: 'Rerun all' }).click();
+    const page = await askToRerun(gateway, 'rerun');
     const dialog = page.getByRole('dialog');
     await dialog.getByText('Filter: plugin failing, status failed, error rerun.').waitFor();
     await dialog.getByText('3 jobs match.').waitFor();
@@ -48,10 +54,7 @@ export function actionFlows(gateway: Gateway): void {
   });
 
   test('an action takes at most so many jobs, so many a second, and runs reuse what succeeded', async () => {
-    for (let n = 0; n < 3; n++) await gateway.finished('failing/handle', { message: `limited ${n}`, retry: false });
-    const page = await visit(gateway, { at: '#/jobs?status=failed&plugin=failing&error=limited' });
-    await page.getByText('3 jobs match').waitFor();
-    await page.getByRole('button', { name: 'Rerun all' }).click();
+    const page = await askToRerun(gateway, 'limited');
     const dialog = page.getByRole('dialog');
     await dialog.getByRole('button', { name: 'Rerun 3' }).waitFor();
     await dialog.getByLabel('Jobs at most').fill('0');
