@@ -57,6 +57,20 @@ export function accessibilityChecks(gateway: Gateway, seeded: () => Seeded, admi
     },
   );
 
+  test('axe has no complaint about a list that is read again, which a line above its rows shows, light and dark', async () => {
+    const page = await visit(gateway, { at: '#/jobs', ...withoutPolicy });
+    await shown(page);
+    await page.route(/[/]jobs[?]status=succeeded&limit=100/, () => {});
+    await page.getByRole('navigation', { name: 'Statuses' }).getByRole('link', { name: /succeeded/ }).click();
+    const list = page.locator('.job-list[aria-busy="true"]');
+    await list.waitFor();
+    const shownBy = await page.waitForFunction(
+      `getComputedStyle(document.querySelector('.job-list'), '::before').opacity === '1'`,
+    );
+    expect(await shownBy.jsonValue()).toBe(true);
+    expect(await violationsInBoth(page)).toEqual([]);
+  });
+
   test('axe has no complaint about the sign-in, and what it says to a wrong token, light and dark', async () => {
     const page = await visit(gateway, { token: null, expected: [/status of 401/], ...withoutPolicy });
     await page.getByLabel('API token').fill('not-a-token');
