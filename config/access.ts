@@ -1,8 +1,9 @@
-// The settings that clients of the service need (address, state directory and API tokens), from those files and keys that can be
-// read.
+// Reads the settings that clients of the service need: address, state directory and API tokens. Files and keys that
+// cannot be read are skipped.
 //
-// The service requires a valid configuration; its clients do not. An unset variable, a broken plugin or a wrong key outside these
-// settings does not matter. If a setting cannot be read, its default is returned with the problems that were found.
+// The service requires a valid configuration; its clients do not. For them, an unset variable, a broken plugin or a
+// wrong key outside these settings does not matter. If a setting cannot be read, its default is returned with the
+// problems that were found.
 import { type ConfigProblem, formatProblems, reportIn } from './check/problem.ts';
 import type { ApiToken, ListenAddress } from './config.ts';
 import { parseListen } from './quantity.ts';
@@ -22,8 +23,8 @@ export type AccessOptions = {
 };
 
 /**
- * `doubts`: the problems of the setting, as lines `file:line:column: path: what is wrong`. If the list is not empty, the service may use
- * another value.
+ * `doubts`: the problems of the setting, as lines `file:line:column: path: what is wrong`. If the list is not empty,
+ * the service may use another value than `value`.
  */
 export type Setting<T> = { readonly value: T; readonly doubts: readonly string[] };
 

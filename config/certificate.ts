@@ -31,7 +31,10 @@ export type CertificateReading = {
   readonly warnings: readonly CertificateProblem[];
 };
 
-/** The bits that a file's mode must not have: with them, everyone could write the file or read the key. The group, such as `ssl-cert`, is trusted. */
+/**
+ * The bits that a file's mode must not have, because they let everyone write the file or read the key. The group, such
+ * as `ssl-cert`, is trusted.
+ */
 const looseBits: { readonly [file in TlsFile]: number } = { cert: 0o002, key: 0o006 };
 
 export type ReadingRules = {
@@ -145,8 +148,8 @@ function parseKey(bytes: Buffer): KeyObject {
 const hostName = /^(\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*$/;
 
 /**
- * The host names in subjectAltName, in lower case. If the certificate has no subjectAltName: the common name, if it is a host name. IP
- * addresses are left out, because clients do not send them as server names.
+ * The host names in subjectAltName, in lower case. A certificate without subjectAltName has its common name instead, if
+ * that is a host name. IP addresses are left out, because clients do not send them as server names.
  */
 function namesOf({ subjectAltName, subject }: X509Certificate): string[] {
   const alternatives = (subjectAltName ?? '').split(', ').flatMap(entry => /^DNS:(.*)$/.exec(entry)?.[1] ?? []);

@@ -205,7 +205,10 @@ export type Config = {
   };
   readonly state: {
     readonly path: string;
-    /** `heldMs`: when a plugin or command has had held jobs for this long, its queued jobs are ended. Pauses do not count. */
+    /**
+     * `heldMs`: when a plugin or command that cannot run has had held jobs for this long, its queued jobs fail. Jobs
+     * that are held by a pause or by the vault do not fail.
+     */
     readonly retention: { readonly jobsMs: number; readonly jobsMax: number; readonly heldMs: number };
     readonly log: LogSizes;
   };

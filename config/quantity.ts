@@ -4,7 +4,7 @@ import type { ListenAddress } from './config.ts';
 const unitMs: { readonly [unit: string]: number } = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const unitBytes: { readonly [unit: string]: number } = { '': 1, KB: 2 ** 10, MB: 2 ** 20, GB: 2 ** 30 };
 
-// The JSON Schemas contain these patterns as well: editors then apply the same rules.
+// The JSON Schemas contain these patterns as well, so that editors apply the same rules.
 export const durationPattern = '^[0-9]{1,9}(ms|s|m|h|d)$';
 export const sizePattern = '^[1-9]([0-9]{0,11}(KB|MB)?|[0-9]{0,8}GB)$';
 export const listenPattern = '^([A-Za-z0-9._-]+|\\[[0-9A-Fa-f:.%]+\\]):[0-9]{1,5}$';

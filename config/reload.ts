@@ -1,4 +1,5 @@
-// Merges a reloaded configuration with the running one: settings that need a restart keep their value until the next start.
+// Merges a reloaded configuration with the running one. Settings that need a restart keep their value until the next
+// start.
 import { isDeepStrictEqual } from 'node:util';
 import type { Config } from './config.ts';
 import { restartSettings } from './section/restart.ts';

@@ -1,5 +1,5 @@
-// The JSON Schemas for editors, shipped in config/schema/ and printed by `headgate config schema`. They are derived from the schemas
-// that check the files when they are loaded.
+// The JSON Schemas for editors, shipped in config/schema/ and printed by `headgate config schema`. They are derived
+// from the schemas with which headgate checks each file that it loads.
 
 import type { Json, JsonObject } from '../runtime/packing.ts';
 import { manifestSchema, openManifestSchema } from './plugin/manifest-schema.ts';
@@ -35,7 +35,10 @@ export function schemaFiles(): { readonly [name: string]: string } {
   return { 'config.json': format(configSchema()), 'manifest.json': format(manifestFileSchema()) };
 }
 
-/** Marks every setting as `live`, if a reload applies it, or as `restart`, if only the next start does; `restart` also extends the description. */
+/**
+ * Marks each setting as `live` (a reload applies it) or as `restart` (only the next start applies it). The description
+ * of a `restart` setting says so.
+ */
 function withReload(schema: JsonObject, path: string): JsonObject {
   const properties = schema['properties'] as { readonly [key: string]: JsonObject } | undefined;
   const restart = restartSettings.find(({ key }) => key === path);

@@ -1,7 +1,8 @@
-// The view of the configuration (docs/contract.md#config-view). It shows no API tokens, no keys, and no values whose key names a secret.
+// The view of the configuration (docs/contract.md#config-view). It shows no API tokens, no keys, and no values whose
+// key names a secret.
 //
-// Only keys are examined. A password inside an address, under a key such as `url`, is shown: such a password needs a key of its
-// own to be redacted.
+// Only keys are examined. A password inside an address, under a key such as `url`, is shown. Such a password needs a
+// key of its own to be redacted.
 import type { Recurrence } from '../runtime/calendar/recurrence.ts';
 import type { Json, JsonObject } from '../runtime/packing.ts';
 import type { Config, ScheduleDefinition } from './config.ts';

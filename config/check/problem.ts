@@ -17,12 +17,12 @@ export function reportIn(root: SourceNode, report: Report): ReportAt {
   return (path, message, at = 'value') => report({ place: placesAt(root, path)[at], path, message });
 }
 
-/** A value of at least this length is replaced even where the message has it without quotes. */
+/** `asWritten` replaces a value of at least this length even where the message has the value without quotes. */
 const unquotedCharactersMin = 8;
 
 /**
- * Changes the message of a problem whose value contains a variable: the text in the file replaces the value, because variables can hold
- * secrets.
+ * If the value at the problem's path was written with a variable, replaces the value in the message by the text in the
+ * file. Variables can hold secrets.
  */
 export function asWritten(root: SourceNode, problem: ConfigProblem): ConfigProblem {
   const node = nodeAt(root, ...problem.path);

@@ -34,8 +34,8 @@ export function checkShape(root: SourceNode, schema: JsonObject, report: Report)
 }
 
 /**
- * If a map or list fits no alternative of a union, returns the mismatches of the alternative that is probably meant; otherwise the mismatch
- * itself.
+ * If a map or list fits no alternative of a union, returns the mismatches of the alternative that is probably meant.
+ * Otherwise returns the mismatch unchanged.
  */
 function ofMeantAlternative(tree: SourceNode, mismatch: Mismatch, definitions: Definitions): Mismatch[] {
   const { keyword, path, schema } = mismatch;
@@ -47,8 +47,9 @@ function ofMeantAlternative(tree: SourceNode, mismatch: Mismatch, definitions: D
 }
 
 /**
- * The alternative of a union that the node probably means: the first alternative for this kind of node (map or list) that requires no
- * key, or whose first required key the node has. If no alternative fits in this way, the first one for this kind.
+ * The alternative of a union that the node probably means. Among the alternatives for this kind of node (map or list),
+ * it is the first that requires no key, or whose first required key the node has. If there is no such alternative, it
+ * is the first for this kind.
  */
 function alternativeFor(node: SourceNode, schema: JsonObject, definitions: Definitions): JsonObject | undefined {
   const type = { map: 'object', list: 'array', scalar: undefined }[node.kind];
@@ -145,7 +146,7 @@ function wrongness(node: SourceNode, schema: JsonObject): string {
   if (node.kind !== 'scalar') return `is ${describeKind(node)}`;
   if (node.value === null) return 'is empty';
   if (node.value === '') return 'is an empty string';
-  // A scalar in place of a map or list can be a misplaced secret: it is not shown.
+  // A scalar in place of a map or list is not shown, because it can be a misplaced secret.
   if (schema['type'] === 'object' || schema['type'] === 'array') return `is ${describeKind(node)}`;
   const kind = typeof node.value === 'string' ? 'not valid' : `a ${typeof node.value}`;
   if (schema['writeOnly'] === true) return `is ${kind}`;
@@ -160,7 +161,7 @@ function expectedOf(schema: JsonObject): string {
   return others === false ? `${shown} (${keysOf(schema)})` : shown;
 }
 
-/** Describes the keys that a map can have: `event; one of path with op, all, any; optional: values`. */
+/** Describes the keys that a map can have, for example `event; one of path with op, all, any; optional: values`. */
 function keysOf(schema: JsonObject): string {
   const { properties = {}, required = [] } = schema;
   const needs = needsOf(schema);

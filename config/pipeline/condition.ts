@@ -8,7 +8,10 @@ import type { NodePath } from '../source/tree.ts';
 import { type Condition, type Operator, operators } from './definition.ts';
 import { type PathRoot, readPath } from './path.ts';
 
-/** The parsed condition; null if it is missing or cannot be parsed. A wrong operand is reported, but the condition is returned. */
+/**
+ * The parsed condition; null if it is missing or cannot be parsed. If an operand is wrong, the problem is reported, and
+ * the condition is still returned.
+ */
 export function readCondition(
   value: unknown,
   roots: readonly PathRoot[],

@@ -117,7 +117,9 @@ export type PipelineDefinition = {
   readonly onFailure?: readonly Step[];
   /** The steps that follow every outcome of a run in which at least one job of the main part has started. */
   readonly finally?: readonly Step[];
-  /** How long each of these two phases may take; present if the pipeline has at least one of them. */
+  /**
+   * How long `onFailure` may take, and how long `finally` may take; present if the pipeline has at least one of them.
+   */
   readonly phaseTimeoutMs?: number;
 };
 

@@ -41,7 +41,10 @@ function readRetry(written: { readonly [key: string]: unknown }): StepRetry {
 /** The maximum of a pipeline's `deadline` and `phase_timeout`, and of the `timeout` of a step with `call`. */
 const runTimeMax = { ms: 3650 * 86_400_000, text: '3650d' };
 
-/** Reads a duration, in milliseconds. Reports a duration that is 0 or exceeds the maximum. Undefined: the value is no valid duration. */
+/**
+ * Reads a duration, in milliseconds. Reports a duration that is 0 or exceeds the maximum. Undefined: the value is not a
+ * valid duration.
+ */
 export function readDuration(
   value: unknown,
   at: NodePath,

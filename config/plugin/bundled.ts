@@ -4,7 +4,10 @@ import { dirname, join } from 'node:path';
 
 export const bundledRoot = 'headgate:bundled';
 
-/** Finds the directory by the name of the package, which gives the same result for the sources and for dist/. */
+/**
+ * The directory of the bundled plugins. It is found by the name of the package, so that the sources and dist/ give the
+ * same result.
+ */
 export function bundledDirectory(): string {
   return join(dirname(createRequire(import.meta.url).resolve('headgate/package.json')), 'plugins');
 }

@@ -79,13 +79,14 @@ export function readSchema(
     schemaProblem(expanded.schema) ??
     compileProblem(compiler, expanded.schema);
   if (wrong === null) return expanded.schema;
-  // In the ductile dialect schemas are descriptions: an unusable schema is ignored, so that the plugin runs without changes.
+  // In the ductile dialect, schemas only describe. An unusable schema is ignored, so that the plugin runs without
+  // changes.
   if (dialect === 'ductile') return null;
   reportAt(path, `is not a usable JSON Schema: ${wrong}`);
   return null;
 }
 
-/** Why no payload can fit the type of the schema: a payload is always an object. Null if payloads can fit. */
+/** Why no payload can fit the type of the schema. A payload is always an object. Null if payloads can fit. */
 function payloadProblem({ type = 'object' }: JsonObject): string | null {
   if (type === 'object' || (Array.isArray(type) && type.includes('object'))) return null;
   return `its type is ${JSON.stringify(type)}; it must be "object", because a payload is an object`;

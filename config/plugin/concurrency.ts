@@ -15,7 +15,10 @@ export function concurrencySetting(description: string) {
   return field.either([one, field.mapOf(one, 'By command.')], { expected, description });
 }
 
-/** Why a command cannot have a concurrency above 1; null: it can. If `command` is null, only the rules for the whole plugin are checked. */
+/**
+ * Why a command cannot have a concurrency above 1; null if it can. If `command` is null, only the rules for the whole
+ * plugin are checked.
+ */
 function refusal(manifest: Pick<Manifest, 'concurrencySafe' | 'runtime' | 'persistent'>, command: Command | null) {
   if (!manifest.concurrencySafe) return 'the plugin is concurrency_safe: false and runs one job at a time';
   if (manifest.runtime === 'process' && manifest.persistent === undefined)
@@ -63,8 +66,8 @@ function refusedMessage(wanted: number, why: string): string {
 }
 
 /**
- * The concurrency of each command that has more than 1, by name; undefined if there is no such command. `node`: the value of
- * `plugins.<name>`.
+ * The concurrency of each command, by name, if it is above 1; undefined if there is no such command. `node`: the value
+ * of `plugins.<name>`.
  */
 export function readConcurrency(
   { commands }: Manifest,

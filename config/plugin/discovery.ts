@@ -8,7 +8,8 @@ import type { NodePath, SourceLocation } from '../source/tree.ts';
 import type { ManifestReader } from './manifest.ts';
 
 const depthMax = 32;
-// The search ends at this number of directories, over all roots. With so many, a root is probably a mistake, such as `/` or a home directory.
+// The search ends at this number of directories, over all roots. A root with so many directories is probably a mistake,
+// such as `/` or a home directory.
 const directoriesMax = 20_000;
 
 export type PluginRoot = {

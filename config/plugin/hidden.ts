@@ -3,8 +3,8 @@ import { dirname } from 'node:path';
 import type { Config, PluginInstance } from '../config.ts';
 
 /**
- * Sets the hidden paths of each bubblewrap sandbox of the configuration's plugins. `sealKey`: the file of the seal key; null if its
- * directory is unknown.
+ * Sets the hidden paths of each bubblewrap sandbox of the configuration's plugins. `sealKey`: the path of the seal key;
+ * null if the path is unknown.
  */
 export function withHidden(config: Config, sealKey: string | null): Config['plugins'] {
   const { files, mainFile, state, vault, api, webhooks } = config;

@@ -141,8 +141,8 @@ function configuredInstance(work: InstanceBuild, name: string, node: SourceNode)
 }
 
 /**
- * Follows the `uses` of an instance, name by name, until a manifest. `bases` are the names that follow the instance's own name.
- * Null if the chain leads to no manifest.
+ * Follows the `uses` of an instance, name by name, until it reaches a manifest. `bases` are the names that follow the
+ * instance's own name. Null if the chain leads to no manifest.
  */
 function resolveManifest(
   work: InstanceBuild,

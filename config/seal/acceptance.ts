@@ -1,6 +1,6 @@
-// Two notes of the newest lock that a start or reload accepted. By these notes, a later start or reload detects an older or missing lock. One
-// note is in the state directory. A changed configuration can name another state directory; the second note is therefore beside the seal key,
-// where each configuration directory has its own note.
+// Two notes name the newest lock that a start or reload accepted. By these notes, a later start or reload detects an
+// older or missing lock. One note is in the state directory. A changed configuration can name another state directory;
+// the second note is therefore beside the seal key, where each configuration directory has its own note.
 import { createHash } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import { makeDirectory, replaceFile } from '../../runtime/durable-file.ts';
@@ -13,8 +13,8 @@ export type LockAcceptance = { readonly number: number; readonly strict: boolean
 export type AcceptanceNote = { readonly keyFile: string; readonly directory: string };
 
 /**
- * `lock`: the lock to accept; null if no lock is valid. `note`: the location of the note beside the seal key; null if the directory of the
- * seal key is unknown.
+ * `lock`: the lock to accept; null if no lock is valid. `note`: the location of the note beside the seal key; null if
+ * the path of the seal key is unknown.
  */
 export type AcceptedLock = { readonly lock: LockAcceptance | null; readonly note: AcceptanceNote | null };
 
@@ -28,7 +28,8 @@ export function acceptanceNoteFile({ keyFile, directory }: AcceptanceNote): stri
 }
 
 /**
- * Reads the note in the state directory. Null: no lock was accepted there. Throws if the note cannot be read; the message says what to do.
+ * Reads the note in the state directory. Null: there is no note. Throws if the note cannot be read; the message says
+ * what to do.
  */
 export function readAcceptance(statePath: string, disk: Files): LockAcceptance | null {
   const file = acceptanceFile(statePath);
@@ -36,7 +37,7 @@ export function readAcceptance(statePath: string, disk: Files): LockAcceptance |
 }
 
 /**
- * Reads the note beside the seal key. Null: no lock was accepted there, or the key's directory does not exist or cannot be
+ * Reads the note beside the seal key. Null: there is no note, or the key's directory does not exist or cannot be
  * entered. Throws if the note cannot be read; the message says what to do.
  */
 export function readAcceptanceNote(note: AcceptanceNote, disk: Files): LockAcceptance | null {

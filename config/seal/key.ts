@@ -1,4 +1,5 @@
-// The seal key: 32 random bytes in a file that only its owner can use, outside of all directories that the key seals.
+// The seal key: 32 random bytes in a file that only its owner can use, outside the directories of the configuration,
+// the state and the plugins.
 import { randomBytes } from 'node:crypto';
 import { dirname, join, resolve } from 'node:path';
 import { createFile, makeDirectory } from '../../runtime/durable-file.ts';

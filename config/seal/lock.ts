@@ -8,11 +8,14 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 export const lockName = '.headgate.lock';
 const format = 'headgate-lock/1';
 
-/** `path` is relative to the directory of the main file, `sha256` in hex. */
+/** `path` is relative to the directory of the main file; `sha256` is in hex. */
 export type LockedFile = { readonly path: string; readonly size: number; readonly sha256: string };
 
 export type Lock = {
-  /** The number of the lock, from 1. A new lock gets a higher number than the notes and the valid lock on disk have. */
+  /**
+   * The number of the lock, from 1. A new lock gets a higher number than those in the notes and in the valid lock on
+   * disk.
+   */
   readonly number: number;
   /** Whether strict mode was on when the configuration was locked. */
   readonly strict: boolean;
@@ -39,8 +42,8 @@ export function openLock(bytes: Uint8Array, key: Uint8Array): Lock | null {
 }
 
 /**
- * Whether a lock says that it is strict, before its code is verified. The claim can be believed, because it can only make the check
- * stricter.
+ * Whether a lock claims to be strict. The claim is read before the code of the lock is verified. It can be believed,
+ * because it can only make the check stricter.
  */
 export function claimsStrict(bytes: Uint8Array): boolean {
   const [first = ''] = cut(bytes).body.toString().split('\n', 1);

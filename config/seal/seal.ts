@@ -18,9 +18,9 @@ import { claimsStrict, type Lock, lockName, openLock } from './lock.ts';
 import { type FileSurvey, type LockFinding, survey } from './survey.ts';
 
 export type Seal = AcceptedLock & {
-  /** Whether only a configuration that matches its lock may run: then findings are errors. */
+  /** Whether only a configuration that matches its lock may run. If so, findings are errors. */
   readonly strict: boolean;
-  /** Whether there was a comparison. Without a lock file, a note of an accepted lock and strict mode there is none. */
+  /** Whether the seal was checked. False if there is no lock file, no note of an accepted lock, and no strict mode. */
   readonly isSealed: boolean;
   /** The lock on disk if it is valid for this key and directory, and no newer lock was accepted before. Otherwise null. */
   readonly lock: LockAcceptance | null;
@@ -28,7 +28,10 @@ export type Seal = AcceptedLock & {
   readonly findings: readonly string[];
   /** Lines that are warnings even in strict mode. */
   readonly cautions: readonly string[];
-  /** Why the note beside the seal key lacks the accepted lock that is noted in the state directory. Null: no lock is missing there. */
+  /**
+   * Why the note beside the seal key lacks the accepted lock that is noted in the state directory. Null: there is no
+   * such gap.
+   */
   readonly gap: string | null;
 };
 
@@ -99,8 +102,8 @@ export function formatFinding({ path, message }: LockFinding): string {
 }
 
 /**
- * Warns about all paths in one line, because there can be many: where each user has a private group, every file is usually
- * group-writable.
+ * Warns about all paths in one line, because there can be many. Where each user has a private group, every file is
+ * usually group-writable.
  */
 export function groupWritableWarnings(paths: readonly string[]): string[] {
   const [first] = paths;
@@ -109,7 +112,7 @@ export function groupWritableWarnings(paths: readonly string[]): string[] {
   return [formatFinding({ path: first, message: `${which}can be written by a group; chmod g-w is safer` })];
 }
 
-/** The location of the note beside the seal key; null if the directory of the seal key is unknown. */
+/** The location of the note beside the seal key; null if the path of the seal key is unknown. */
 export function acceptanceNoteOf(
   reading: ConfigReading,
   { env, cwd, disk }: Omit<SealOptions, 'statePath'>,
@@ -125,8 +128,8 @@ type KnownLock = {
 };
 
 /**
- * The lock that was accepted last: the higher number and the stricter mode of the two notes. Both notes are read, because a
- * changed configuration can name a state directory with another note.
+ * The lock that was accepted last, with the higher number and the stricter mode of the two notes. Both notes are read,
+ * because a changed configuration can name a state directory with another note.
  */
 function acceptedLock(statePath: string, note: AcceptanceNote | null, disk: Files): KnownLock {
   const findings: LockFinding[] = [];

@@ -59,7 +59,10 @@ export function lockConfiguration(options: ReadOptions): Locked {
   return { ok: true, file, lock, keyFile: key.file, isNewKey, warnings };
 }
 
-/** The highest lock number in the valid lock on disk and in the notes, or 0. If a note cannot be read: the line that reports the error. */
+/**
+ * The highest lock number in the valid lock on disk and in the notes; 0 if there is none. If a note cannot be read,
+ * returns the line that reports the error.
+ */
 function numberBefore(
   reading: ConfigReading,
   key: Uint8Array,

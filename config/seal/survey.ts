@@ -18,7 +18,7 @@ export type LockFinding = { readonly path: string; readonly message: string };
 export type FileSurvey = {
   /** The sealed files, sorted by path. */
   readonly files: readonly LockedFile[];
-  /** The SHA-256 in hex of each file, by real path. */
+  /** The SHA-256 in hex of each sealed file, by the file's real path. */
   readonly digests: ReadonlyMap<string, string>;
   /** The unsafe paths, for example a link that leaves its directory, or a file that everyone can write. */
   readonly findings: readonly LockFinding[];
@@ -68,8 +68,8 @@ class Surveyor {
   }
 
   /**
-   * Adds a configuration file. No link may lead out of the directory of the main file or, for a file outside of that directory,
-   * out of the file's own directory.
+   * Adds a configuration file. A link must not lead out of the directory of the main file or, for a file outside that
+   * directory, out of the file's own directory.
    */
   takeIncluded(file: string): void {
     const home = isWithin(file, this.#base) ? this.#base : dirname(file);

@@ -8,7 +8,10 @@ export type FieldOptions = { readonly expected: string; readonly description?: s
 
 const namePattern = '^[A-Za-z0-9_-]{1,128}$';
 const nameExpected = 'a name of letters, digits, "_" and "-", at most 128 of them';
-/** The rule for names of plugins, instances and commands, and for ids of schedules. `__proto__` is refused: names become keys of plain objects. */
+/**
+ * The rule for names of plugins, instances and commands, and for ids of schedules. `__proto__` is refused, because
+ * names become keys of plain objects.
+ */
 export const nameRule = { pattern: namePattern, not: { const: '__proto__' }, expected: nameExpected };
 
 export function text(expected: string, description: string, more: Schema = {}) {

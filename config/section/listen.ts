@@ -12,7 +12,7 @@ export function readListen(root: SourceNode, path: readonly string[], reportAt: 
   return listen;
 }
 
-/** Reports two listeners at one address. With port 0 each gets a free port. */
+/** Reports two listeners at one address. With port 0 each listener gets a free port, so such addresses never clash. */
 export function checkListeners(
   root: SourceNode,
   { api, webhooks, metrics }: Pick<Config, 'api' | 'webhooks' | 'metrics'>,

@@ -1,4 +1,5 @@
-// The settings for which a reload keeps the old value until the next start or, for a section such as `api.tls`, keeps whether it is set.
+// The settings whose old value a reload keeps until the next start. Of a section such as `api.tls`, a reload keeps only
+// whether the section is set.
 import type { SettingName } from '../config.ts';
 
 export type RestartSetting = {

@@ -28,7 +28,7 @@ import { readTime } from './api.ts';
 const hour = 3_600_000;
 export const everyMsMin = 1_000;
 export const jitterMsMax = 24 * hour;
-/** The number of intervals between occurrences of a `cron` that its jitter is compared with, from `comparedSinceMs` on. */
+/** The jitter of a `cron` is compared with this many intervals between its occurrences, from `comparedSinceMs` on. */
 const comparedMax = 100;
 const comparedSinceMs = Date.UTC(2026, 0, 1);
 const catchUpWithinDefaultMs = 24 * hour;
@@ -219,7 +219,10 @@ function readJitter({ node, refuse }: Entry, recurrence: Recurrence): number {
   return jitterMs;
 }
 
-/** The shortest time between successive occurrences, in ms, among the first ones since `comparedSinceMs`; Infinity: there are not two. */
+/**
+ * The shortest time in ms between two successive occurrences, among the first `comparedMax` since `comparedSinceMs`.
+ * Infinity: there are fewer than two occurrences.
+ */
 function shortestBetween(recurrence: Recurrence): number {
   let shortestMs = Number.POSITIVE_INFINITY;
   let lastMs = nextDue(recurrence, comparedSinceMs, comparedSinceMs);

@@ -58,7 +58,9 @@ function checkHeaderNames(item: SourceNode, path: NodePath, signatureHeader: str
   }
 }
 
-/** Reads `headers` and `event` of an endpoint. An `event` that `checkEvent` reports as no template is left out. */
+/**
+ * Reads `headers` and `event` of an endpoint. An `event` that is not a template is left out; `checkEvent` reports it.
+ */
 export function readEvent(item: SourceNode): Pick<WebhookEndpoint, 'headers' | 'event'> {
   const headers = textsOf(nodeAt(item, 'headers'));
   const written = textOf(nodeAt(item, 'event')) ?? '';

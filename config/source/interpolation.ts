@@ -1,5 +1,6 @@
-// Replaces `${NAME}` and `${NAME:-default}` in scalars. This happens after parsing, so a variable can change a value, but never
-// the structure. Integers beyond ±(2^53 − 1), which a number may have rounded, are reported.
+// Replaces `${NAME}` and `${NAME:-default}` in scalars. This happens after parsing, so a variable can change a value,
+// but never the structure. Integers beyond ±(2^53 − 1) are reported, because a number cannot hold every such integer
+// exactly.
 import type { Report } from '../check/problem.ts';
 import { typedScalar } from './document.ts';
 import type { MapEntry, NodePath, ScalarNode, SourceNode } from './tree.ts';
@@ -67,7 +68,7 @@ const rounded = 'has more digits than a number can hold; put it in quotes';
  */
 const allDigits = /^[-+]?(\d+|0x[\da-f]+|0o[0-7]+)$/i;
 
-/** Whether the text is an integer beyond ±(2^53 − 1), which a number may have rounded. */
+/** Whether the text is an integer beyond ±(2^53 − 1), which the number `value` may not hold exactly. */
 function isRounded(value: ScalarNode['value'], text: string): boolean {
   return typeof value === 'number' && !Number.isSafeInteger(value) && allDigits.test(text);
 }

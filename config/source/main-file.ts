@@ -11,9 +11,10 @@ export type MainFile =
 const mainName = 'config.yaml';
 
 /**
- * Finds the file that `--config`, or else `$HEADGATE_CONFIG`, names; it is a problem if that file is missing. If neither is given, finds the
- * first existing file of `./config.yaml`, `$XDG_CONFIG_HOME/headgate/config.yaml` and `/etc/headgate/config.yaml`. `$XDG_CONFIG_HOME` is
- * `~/.config` by default.
+ * Finds the file that `--config`, or else `$HEADGATE_CONFIG`, names; for a directory, its config.yaml. A missing file
+ * is a problem. If neither is given, finds the first existing file of `./config.yaml`,
+ * `$XDG_CONFIG_HOME/headgate/config.yaml` and `/etc/headgate/config.yaml`. `$XDG_CONFIG_HOME` is `~/.config` by
+ * default.
  */
 export function findMainFile(path: string | undefined, env: Environment, cwd: string, files: Files): MainFile {
   const given = path ?? (env['HEADGATE_CONFIG'] || undefined);

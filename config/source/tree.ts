@@ -12,7 +12,10 @@ export type ScalarNode = {
   readonly value: null | boolean | number | string;
   /** The text in the file, before interpolation. Messages show this form, because the value of a variable can be a secret. */
   readonly written: string;
-  /** Whether this is a plain scalar of YAML, without quotes: then its type is determined again after interpolation. */
+  /**
+   * Whether this is a plain scalar of YAML, without quotes. The type of a plain scalar is determined again after
+   * interpolation.
+   */
   readonly plain: boolean;
 };
 export type ListNode = { readonly kind: 'list'; readonly place: SourceLocation; readonly items: readonly SourceNode[] };
