@@ -28,8 +28,8 @@ export type Declaration<Call> = {
   /** Exit statuses whose meaning differs from the common one (`exit-status.ts`). */
   readonly statuses?: string;
   /**
-   * Runs the command and returns its exit status; no value means 0. Large modules are imported inside this function: other commands
-   * then do not load them.
+   * Runs the command and returns its exit status; no value means 0. Large modules are imported inside this function, so
+   * that other commands do not load them.
    */
   // biome-ignore lint/suspicious/noConfusingVoidType: the type of a function without a return statement
   readonly run: (call: Call) => number | void | Promise<number | void>;

@@ -5,7 +5,7 @@ import type { AddressOptions } from './client/address.ts';
 export type CompletionCandidate = { readonly text: string; readonly description: string };
 export type Shell = 'bash' | 'zsh' | 'fish';
 
-/** The output where a path is expected: the shell completes paths itself. */
+/** The output where a path is expected, because the shell completes paths itself. */
 const pathMark = '<path>';
 
 /** Arguments whose candidates only the service knows. */
@@ -117,7 +117,7 @@ export async function offerLines(
   });
 }
 
-/** Joins words that bash has split: bash treats colons and equals signs as separate words. */
+/** Joins the words that bash has split at colons and equals signs. */
 function joinedWords(words: readonly string[]): string[] {
   const joined: string[] = [];
   for (const word of words) {

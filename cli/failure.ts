@@ -15,7 +15,7 @@ export type ProblemDocument = {
 export class CommandFailure extends Error {
   readonly exitStatus: number;
   readonly problem: ProblemDocument;
-  /** A line for people about a possible cause on the caller's side. Null: none is known. */
+  /** A line for people about a possible cause on the caller's side. Null: no such cause is known. */
   readonly hint: string | null;
 
   constructor(status: number, problem: ProblemDocument, cause?: unknown, hint: string | null = null) {

@@ -7,8 +7,8 @@ import { run } from './run.ts';
 
 // A reader that closes its end of a pipe early causes no error. Any other failure to write to stdout, such as a full disk, is an error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  // Waits for one iteration of the event loop: a command whose answer must not be lost reports the error itself, and sets its own exit status
-  // first.
+  // Waits for one iteration of the event loop. A command whose answer must not be lost can then report the error
+  // itself, and set its own exit status.
   setImmediate(() => {
     if (process.exitCode || error.code === 'EPIPE') process.exit();
     process.stderr.write(`headgate: stdout cannot be written: ${error.message}\n`);

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// The command `headgate-slim`: removes the binaries of uWebSockets.js that this platform and Node version do not load, and other
-// files of that package that are never loaded.
+// The command `headgate-slim`, which removes the binaries of uWebSockets.js that this platform and Node version do not
+// load, and other files of that package that are never loaded.
 import { rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { binariesIn, fitsHere, uwsDirectory } from '../http/transport/uws-binary.ts';

@@ -1,4 +1,4 @@
-// Holds the state directory while a command works on it: no service can start on it meanwhile.
+// Holds the state directory while a command works on it, so that no service can start on it.
 import type { Config } from '../../config/config.ts';
 import type { LedgerStore, StoreOptions } from '../../runtime/store/ledger-store.ts';
 import { exitStatus } from '../exit-status.ts';

@@ -86,7 +86,7 @@ export class Client {
       const response = await this.#fetch(this.url + path, {
         method,
         headers,
-        // Redirects are not followed: a token is sent only to the given address.
+        // Redirects are not followed, because a token may be sent only to the given address.
         redirect: 'error',
         signal: more.signal ? AbortSignal.any([more.signal, tooLate.signal]) : tooLate.signal,
         ...(body !== undefined && { body: body instanceof Uint8Array ? body : JSON.stringify(body) }),

@@ -19,7 +19,7 @@ export async function* elements(body: AsyncIterable<Uint8Array>): AsyncGenerator
   if (!scan.isOver) throw new SyntaxError('the array broke off');
 }
 
-/** Finds the end of each element: follows the text byte by byte, with its nesting and its strings. */
+/** Finds the end of each element by following nesting and strings, byte by byte. */
 class Scan {
   isOver = false;
   #isEmpty = true;

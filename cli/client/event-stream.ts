@@ -18,9 +18,9 @@ export type StreamEvent = {
   readonly fields: { readonly at?: string; readonly [name: string]: unknown };
 };
 /**
- * `opened`: a connection is open. If `continues` is true, it begins with the events after the last one seen (with a `gap` event if some of them
- * are lost); otherwise it has only new events. `events`: events that arrived together. `lost`: the connection is lost, and another one will be
- * tried.
+ * `opened`: a connection is open. If `continues` is true, the connection begins with the events after the last one seen
+ * (with a `gap` event if some of them are lost); otherwise it has only new events. `events`: events that arrived
+ * together. `lost`: the connection is lost, and another one will be tried.
  */
 export type StreamUpdate =
   | { readonly kind: 'opened'; readonly continues: boolean }

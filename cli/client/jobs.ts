@@ -51,7 +51,7 @@ export type JobDocument = {
     readonly logs?: readonly LogLineDocument[];
   } | null;
   readonly last_error?: string;
-  /** For a run that succeeded: what went wrong in its phases. */
+  /** For a run that succeeded although a phase failed: the error of the phase. */
   readonly phase_error?: string;
   /** This and the following members are absent in lists, in trees (except `phase`), and if the API token may not read results. */
   readonly pipeline?: string | null;

@@ -48,7 +48,7 @@ export async function showLive(
   { client, io, out }: Pick<ClientCall, 'client' | 'io' | 'out'>,
   shown: Shown,
 ): Promise<NodeJS.Signals | null> {
-  // The first answer is awaited before the screen opens: a failure is then printed as in any other command.
+  // The first answer is awaited before the screen opens, so that a failure is printed as in any other command.
   const live = new LiveOverview(client, shown, await fetchOverview(client));
   const screen = new Screen(io, out.hasColours);
   try {
@@ -99,7 +99,10 @@ export class LiveOverview {
     return Math.max(0, this.#askedMs + this.#intervalMs - performance.now()) || this.#intervalMs;
   }
 
-  /** Requests the next overview if it is due; `onNews` is called when the request ends. Throws the error of the last request if it is permanent. */
+  /**
+   * Requests the next overview if it is due, unless the display is paused. `onNews` is called when the request ends.
+   * Throws the error of the last request if asking again cannot help.
+   */
   ask(onNews: () => void): void {
     if (this.#failure !== null) throw this.#failure;
     const nowMs = performance.now();

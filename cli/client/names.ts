@@ -5,7 +5,7 @@ import type { Io } from '../io.ts';
 import { findAddress } from './address.ts';
 import { Client } from './client.ts';
 
-/** The time limit for an answer: the user has pressed the completion key and is waiting. */
+/** The time limit for an answer. It is short, because the user has pressed the completion key and is waiting. */
 const answerMsMax = 1_000;
 
 type Named = { readonly description?: string };
@@ -45,7 +45,7 @@ async function pipelines(client: Client): Promise<CompletionCandidate[]> {
   return found.map(({ pipeline, description = '' }) => ({ text: pipeline, description }));
 }
 
-/** Offers only the first page of schedules: the service would take too long to list a hundred thousand. */
+/** Offers only the first page of schedules, because the service would take too long to list a hundred thousand. */
 async function schedules(client: Client): Promise<CompletionCandidate[]> {
   const answer = (await read(client, '/schedules?limit=200')) as Schedules;
   const configured = answer.schedules.filter(({ state }) => state !== 'removed');

@@ -49,7 +49,7 @@ export type OverviewDocument = {
   readonly recent: TimesDocument & {
     readonly seconds: number;
     readonly per_second: number;
-    /** The share of failed jobs among those that ended and were not cancelled. Null: there were none. */
+    /** The share of failed jobs among the jobs that ended and were not cancelled. Null: there were no such jobs. */
     readonly error_rate: number | null;
   };
   /** How many jobs ended and how many failed in each minute, from `since` to the current minute. */
@@ -60,7 +60,7 @@ export type OverviewDocument = {
   };
   readonly lanes: readonly LaneDocument[];
   readonly pauses: readonly PauseDocument[];
-  /** The newest first, by the time at which the job ended. */
+  /** The jobs that failed last, newest first by the time at which they ended. */
   readonly failures: readonly FailureDocument[];
   /** The groups of failed jobs that were seen last. Absent: the service could not read them now. */
   readonly failure_groups?: readonly FailureGroupDocument[];

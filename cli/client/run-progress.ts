@@ -1,4 +1,4 @@
-// Shows the progress of a run: all events of a small run; failed jobs and counts of a large one.
+// Shows the progress of a run. Of a small run, all events are shown; of a large one, failed jobs and counts.
 import type { Output } from '../output.ts';
 import type { StreamEvent } from './event-stream.ts';
 import { countsText, type JobDocument } from './jobs.ts';
@@ -9,7 +9,7 @@ export const jobsShownMax = 100;
 export const failuresShownMax = 100;
 /** The minimum time between two requests for the run's counts. */
 const fetchEveryMs = 1_000;
-/** The minimum time between two printed lines with counts if no progress is shown (`Output.isWatched`). */
+/** The minimum time between two printed lines with counts, if no progress is shown (`Output.isWatched` is false). */
 const lineEveryMs = 10_000;
 
 const failures = new Set(['job.failed', 'job.timed_out', 'job.dead']);

@@ -48,7 +48,7 @@ export function parseTimeRange(text: string): TimeRange {
   return range;
 }
 
-/** Rounds a time down to its minute: adjacent windows then share no minute. */
+/** Rounds a time down to its minute, so that adjacent windows share no minute. */
 export function minuteOf(instant: string): string {
   const ms = Date.parse(instant);
   // The service refuses a time that cannot be read.

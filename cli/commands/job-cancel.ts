@@ -50,7 +50,7 @@ export const jobCancel = clientCommand<Options>({
   },
 });
 
-/** The refusals that concern one job. Any other given jobs are still cancelled. */
+/** The codes of refusals that concern only one job. After such a refusal, the other given jobs are still cancelled. */
 const refusals: readonly unknown[] = ['unknown_job', 'ending'];
 
 /**

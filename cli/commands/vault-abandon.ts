@@ -1,4 +1,4 @@
-// The command `headgate vault abandon`, for a vault whose key or records are lost: it sets the vault and its key file aside.
+// The command `headgate vault abandon`, which sets aside a vault whose key or records are lost, and its key file.
 import { Option } from 'commander';
 import { command, configOption } from '../command.ts';
 import { usageFailure } from '../failure.ts';

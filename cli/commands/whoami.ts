@@ -1,4 +1,5 @@
-// The command `headgate whoami`, which prints what the service knows of the token that the command line uses.
+// The command `headgate whoami`, which prints the name, the scopes and the expiry of the token that the command line
+// uses.
 import { clientCommand } from '../client/connect.ts';
 import type { TerminalLine } from '../terminal/text.ts';
 import { formatAt } from '../terminal/time.ts';

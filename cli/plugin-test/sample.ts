@@ -4,7 +4,10 @@ import type { Json, JsonObject } from '../../runtime/packing.ts';
 
 /** The depth in the schema beyond which `{}` is generated, because a schema may refer to itself. */
 const depthMax = 20;
-/** The depth beyond which objects get only required fields: a schema with many references to itself could take hours. */
+/**
+ * The depth beyond which objects get only required fields. Otherwise a schema with many references to itself could take
+ * hours.
+ */
 const optionalDepthMax = 5;
 
 /**
@@ -20,7 +23,7 @@ function sample(schema: Json, root: JsonObject, depth: number): Json {
   const { $ref, examples, allOf, anyOf, oneOf } = schema;
   const firstOf = (list: Json | undefined) => (Array.isArray(list) ? list[0] : undefined);
   const known = [schema['const'], schema['default'], firstOf(examples), firstOf(schema['enum'])];
-  // A known value may be null.
+  // A known value may be null, so only undefined values are skipped.
   const value = known.find(each => each !== undefined);
   if (value !== undefined) return value;
   if (typeof $ref === 'string') return sample(resolve(root, $ref), root, depth + 1);
@@ -60,8 +63,8 @@ function ofType(schema: JsonObject, root: JsonObject, depth: number): Json {
     case 'array':
       return Array.from({ length: Number(minItems ?? 0) }, () => sample(items ?? {}, root, depth + 1));
     default: {
-      // If the schema requires no fields, all fields are generated (down to `optionalDepthMax`): plugins with short schemas often
-      // need fields that these schemas do not require.
+      // If the schema requires no fields, all fields are generated (down to `optionalDepthMax`). Plugins with short
+      // schemas often need fields that these schemas do not require.
       const all = isObject(properties) ? properties : {};
       const shown = depth > optionalDepthMax ? [] : Object.keys(all);
       const names = Array.isArray(required) && required.length > 0 ? required.map(String) : shown;

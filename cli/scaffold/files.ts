@@ -1,4 +1,4 @@
-// Creates files, and never overwrites one.
+// Creates files, and never overwrites a file.
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { usageFailure } from '../failure.ts';

@@ -15,11 +15,12 @@ export function tree(service: Service, listeners: HttpListeners, graceMs: number
   return [
     // The hub runs on the main thread and ends with it, so it is never restarted.
     { name: 'hub', start: service.startHub, restarts: false, stopMsMax: 1_000 },
-    // The ledger's thread is never terminated: a thread that ends inside a write transaction would hang the process.
+    // The ledger's thread is never terminated, because a thread that ends inside a write transaction would hang the
+    // process.
     { name: 'ledger', start: service.startLedger, restarts: false, stopMsMax: drainMsMax },
     // The reads thread only reads. If it dies, long reads get 503 until it is up again, and everything else continues.
     { name: 'reads', start: service.startReads, restarts: true, stopMsMax: 1_000 },
-    // The indexer's thread is never terminated: it ends by itself after its transaction.
+    // The indexer's thread is never terminated. It ends by itself after its transaction.
     { name: 'indexer', start: service.startIndexer, restarts: true, stopMsMax: 5_000 },
     // The HTTP servers stop first, and their stop drains the service: GET requests are answered until the ledger has ended the
     // running jobs and the hosts. Only then do the servers stop accepting connections.

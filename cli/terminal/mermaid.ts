@@ -1,4 +1,4 @@
-// A pipeline as a Mermaid flowchart: steps in order, branches side by side, conditions as diamonds.
+// Draws a pipeline as a Mermaid flowchart: steps in order, branches side by side, conditions as diamonds.
 import { conditionText } from '../../actors/pipeline/views/drawn-pipeline.ts';
 import { type Condition, type PipelineDefinition, pathText, type Step } from '../../config/pipeline/definition.ts';
 

@@ -1,4 +1,4 @@
-// The stopwatch for people: figures of a window, their history, and the comparison of two windows.
+// Formats the stopwatch for people: the figures of a window, their history, and the comparison of two windows.
 import {
   type ComparedStep,
   type Comparison,

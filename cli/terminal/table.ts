@@ -1,4 +1,4 @@
-// Tables: columns are as wide as their widest cell, and columns of numbers are right-aligned.
+// Formats tables. Columns are as wide as their widest cell, and columns of numbers are right-aligned.
 import { type Piece, type TerminalLine, textOf, widthOf } from './text.ts';
 
 const gap = '  ';

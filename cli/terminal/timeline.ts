@@ -27,7 +27,7 @@ type TimelineStep = Named & {
   readonly by_status: { readonly [status: string]: number };
   readonly queue_us: Percentiles;
   readonly run_us: Percentiles;
-  /** For each bucket how many jobs started, ended, failed, timed out, are dead, and were cancelled. */
+  /** One list for each bucket: how many jobs started, ended, failed, timed out, became dead, and were cancelled. */
   readonly buckets: readonly (readonly number[])[];
   readonly slowest: readonly Slow[];
   readonly failed: readonly Failed[];
