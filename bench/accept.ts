@@ -1,4 +1,4 @@
-// Bench: requests over HTTP from another process; each is answered when its job is on disk.
+// Bench: requests over HTTP from another process. Each request is answered when its job is on disk.
 import { atLeast, atMost, type Bench, type Metric } from './bench.ts';
 import { costMetrics } from './cost.ts';
 import { closeGates } from './gate.ts';
@@ -42,7 +42,7 @@ export const accept: Bench<Accept> = {
 
 type Phase = { readonly load: WrkResult; readonly cost: readonly Metric[]; readonly work: unknown };
 
-/** Gates hold the plugin threads, so that only accepting is measured. */
+/** Measures how fast jobs are accepted. Gates hold the plugin threads, so that no job runs meanwhile. */
 async function acceptOnly(parameters: Accept, stage: Stage): Promise<Phase> {
   const service = await stage.start();
   await closeGates(service, stage);
@@ -60,7 +60,7 @@ async function acceptOnly(parameters: Accept, stage: Stage): Promise<Phase> {
   return { load, cost, work: { holds, last: [last.plugin, last.command, last.status] } };
 }
 
-/** Jobs run while more are accepted, on the same cores. */
+/** Measures how fast jobs are accepted while others run on the same cores. */
 async function acceptAndRun(parameters: Accept, stage: Stage): Promise<Phase> {
   const service = await stage.start();
   const { load, cost } = await measure(service, parameters, stage);

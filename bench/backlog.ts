@@ -1,5 +1,5 @@
-// Bench: the cost of a million queued jobs, and then of a million queued runs beside them, in memory and at the next start; and the
-// cost of an idle service.
+// Bench: what a million queued jobs cost in memory and at the next start, and then a million queued runs beside them.
+// Also the cost of an idle service.
 
 import { usedBytes } from '../runtime/commit-log/log-reader.ts';
 import { listSegments } from '../runtime/commit-log/segments.ts';
@@ -17,13 +17,16 @@ import { fineCpuUs } from './usage.ts';
 
 type Backlog = {
   readonly jobs: number;
-  /** Runs of a single job, which waits behind the others. */
+  /** The number of runs. Each has a single job, which waits behind the queued jobs. */
   readonly runs: number;
   readonly connections: number;
   readonly sampleEvery: number;
   /** The time between a start and the measurement of the idle service. */
   readonly settleSeconds: number;
-  /** The bytes of the commit log that another start after a crash applies again, in MiB: two full segments. */
+  /**
+   * How much of the commit log, in MiB, a start after a crash must apply again. The value in `real` is two full
+   * segments.
+   */
   readonly replayMb: number;
   readonly idleSeconds: number;
 };
@@ -87,11 +90,14 @@ export const backlog: Bench<Backlog> = {
   },
 };
 
-/** No checkpoint shortens the log before it is as long as the bench wants it. */
+/** With these settings, no checkpoint shortens the commit log before it has the length that the bench wants. */
 const longLog = { log: { segment: '256MB', churn: '4GB' } };
 const padBytes = 1_000;
 
-/** Queues more jobs until a start must apply two full segments of the commit log again; then kills the service and starts it again. */
+/**
+ * Queues more jobs, until a start must apply `replayMb` of the commit log again. Then kills the service and starts it
+ * again.
+ */
 async function replay(before: Service, { jobs, connections, replayMb }: Backlog, stage: Stage) {
   await before.kill();
   const { service } = await restart(before, jobs, stage, longLog);
@@ -147,7 +153,9 @@ async function queueRuns(
   ];
 }
 
-/** The jobs themselves are gates: the first ones hold all threads, also after a restart, and the others wait. */
+/**
+ * Queues jobs that are gates themselves. The first ones hold all threads, also after a restart, and the others wait.
+ */
 async function queueUp({ jobs, connections, sampleEvery }: Backlog, stage: Stage) {
   const service = await stage.start({ port: await freePort(), ...setting });
   const count = jobs + workers;
@@ -162,7 +170,7 @@ async function queueUp({ jobs, connections, sampleEvery }: Backlog, stage: Stage
   return { service, samples: samples as readonly LoadSample[], perS: (count * 1000) / elapsedMs };
 }
 
-/** Starts the service again on the same address, and asks from the first moment on until it answers. */
+/** Starts the service again on the same address, and calls /healthz from the first moment on until it answers. */
 async function restart(before: Service, queued: number, stage: Stage, more: Setting = {}) {
   const service = stage.launch({ port: Number(before.url.port), ...setting, ...more });
   const startMs = performance.now();
@@ -193,7 +201,7 @@ async function depthIs(caller: Caller, jobs: number): Promise<void> {
   });
 }
 
-/** A service with nothing to do, as a share of one core. */
+/** Measures a service with nothing to do: its CPU time as a share of one core, and its memory. */
 async function measureIdle({ settleSeconds, idleSeconds }: Backlog, stage: Stage): Promise<Metric[]> {
   const service = await stage.start();
   await pause(settleSeconds * 1000);

@@ -1,4 +1,4 @@
-// Bench: a backup of ten million jobs beside a service that accepts more.
+// Bench: a backup of ten million jobs, written while the service accepts more.
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { atMost, type Bench } from './bench.ts';
@@ -8,11 +8,14 @@ import type { Stage } from './stage.ts';
 
 type Backup = {
   readonly jobs: number;
-  /** The jobs of one request, and the bytes of the text in the payload of each. */
+  /** The number of jobs in one request. */
   readonly payloads: number;
+  /** The length of the text in the payload of each job. */
   readonly payloadBytes: number;
   readonly connections: number;
-  /** How long calls are measured before the backup, and in each piece of time during it. */
+  /**
+   * The length of each measurement of calls. There is one before the backup, and one after the other during the backup.
+   */
   readonly seconds: number;
 };
 
@@ -51,7 +54,7 @@ export const backup: Bench<Backup> = {
     do during.push((await runAccepting(service, plan)).p99Us);
     while (!isOver);
     const tookMs = await written;
-    // Calls that were measured partly after the end of the backup count, too.
+    // A measurement that ends after the backup counts, too.
     const p99Us = during.toSorted((a, b) => a - b)[Math.floor(during.length / 2)]!;
     const place = join(stage.directory, 'backups', name);
     const copyMb = sizeMb(place);

@@ -1,4 +1,5 @@
-// Bench: headgate beside a minimal gateway made of the same parts. Their difference is what headgate could gain at most.
+// Bench: headgate beside a minimal gateway made of the same parts. The difference between them is what headgate could
+// gain at most.
 import { join } from 'node:path';
 import { BareGateway } from './bare/bare-gateway.ts';
 import { children } from './bare/protocol.ts';
@@ -17,13 +18,16 @@ import type { Stage } from './stage.ts';
 
 type Bare = {
   readonly rounds: number;
-  /** Jobs that warm up each gateway. */
+  /** The number of jobs that warm up each gateway. */
   readonly warmup: number;
   readonly samples: number;
   readonly pauseMs: number;
   readonly runs: number;
   readonly fans: number;
-  /** Connections of the accepting load. Runs use a quarter of them, and `runsMany`. */
+  /**
+   * The number of connections for measuring how fast jobs are accepted. Parallel runs are measured on a quarter of
+   * them, and on `runsMany`.
+   */
   readonly connections: number;
   readonly seconds: number;
 };
@@ -114,7 +118,7 @@ async function figures(service: Service, plan: Bare, stage: Stage): Promise<Roun
   return { start, run, fan, runs, manyRuns, accepted: perS, results };
 }
 
-/** The median time from just before the request to the end of the run. */
+/** The median time of a fan-out in µs, from just before the request to the end of the run. */
 async function fanUs(service: Service, { fans, pauseMs }: Bare): Promise<number> {
   const connection = await service.connect();
   const timesUs: number[] = [];
@@ -136,13 +140,13 @@ type Load = Pick<LoadPlan, 'until'> & {
   readonly status: number;
 };
 
-/** Answers per second. */
+/** Makes calls. Resolves with the number of answers per second. */
 async function load(service: Loaded, at: string, { until, connections = 32, ...expect }: Load): Promise<number> {
   const { completed, elapsedMs } = await runLoad(service, { path: at, connections, until, expect, sampleEvery: 0 });
   return (completed * 1000) / elapsedMs;
 }
 
-/** Medians of the rounds; `of_bare` is 100 % where headgate is as fast as the bare gateway. */
+/** The medians of the rounds. The metric `…_of_bare` is 100 % if headgate is as fast as the bare gateway. */
 function metricsOf(name: keyof Figures, rounds: readonly Round[]): Metric[] {
   const { metric, unit } = names[name];
   const isTime = unit === 'us';

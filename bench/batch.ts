@@ -1,4 +1,5 @@
-// Bench: batches of jobs over HTTP, and how long GET /healthz takes meanwhile, compared with the time beside single calls.
+// Bench: batches of jobs over HTTP, and how long GET /healthz takes beside them. For comparison, the same is measured
+// beside single calls.
 import { atLeast, atMost, type Bench } from './bench.ts';
 import type { Caller } from './caller.ts';
 import { costMetrics } from './cost.ts';
@@ -11,7 +12,7 @@ import type { Stage } from './stage.ts';
 type Batch = {
   readonly payloads: number;
   readonly connections: number;
-  /** Of the single calls that are the comparison. */
+  /** The number of connections for the single calls, with which the batches are compared. */
   readonly singleConnections: number;
   readonly seconds: number;
 };
@@ -59,7 +60,7 @@ export const batch: Bench<Batch> = {
   },
 };
 
-/** Another process calls GET /healthz on one connection during the work. */
+/** Does the work while another process calls GET /healthz on one connection. */
 async function probed<T>(service: Service, stage: Stage, seconds: number, work: () => Promise<T>) {
   const plan = { path: '/healthz', connections: 1, seconds };
   const [done, { p99Us }] = await Promise.all([work(), readOften(service, plan, stage)]);

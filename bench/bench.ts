@@ -1,4 +1,5 @@
-// The type of a bench: a function with smoke and real parameters that returns its figures and the work that it has seen done.
+// The type of a bench: a function with parameters for `smoke` and for `real`. It returns metrics, and the work that was
+// really done.
 import type { Stage } from './stage.ts';
 
 export type Parameters = { readonly [name: string]: number };
@@ -15,13 +16,15 @@ export type Metric = {
 
 export type Outcome = {
   readonly metrics: readonly Metric[];
-  /** The work that was really done, as answers and records show it; equal in all runs with the same parameters. */
+  /**
+   * The work that was really done, as answers and records show it. It is equal in all runs with the same parameters.
+   */
   readonly work: unknown;
   /** Circumstances that are printed with the parameters, such as the client that was used. */
   readonly circumstances?: { readonly [name: string]: string };
   /** A table for people, printed instead of one line per metric. */
   readonly table?: string;
-  /** Texts to write into a folder, such as plots, by file name. */
+  /** Texts that are written into a folder, such as plots, by file name. */
   readonly files?: { readonly [name: string]: string };
 };
 
@@ -32,7 +35,7 @@ export interface Bench<P extends Parameters = Parameters> {
   /** A bench that takes longer is aborted and counts as failed. */
   readonly limitMs: { readonly smoke: number; readonly real: number };
   readonly parameters: { readonly smoke: P; readonly real: P };
-  /** The parts that can be measured alone, by name. */
+  /** The names of the parts that can be measured alone. */
   readonly parts?: readonly string[];
   /** Runs only the given parts. Throws if the service does not do the work that is measured. */
   run(parameters: P, stage: Stage, parts: readonly string[]): Promise<Outcome>;

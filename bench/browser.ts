@@ -6,12 +6,13 @@ export type { Browser, BrowserContext, Locator, Page, Request, Route } from 'pla
 
 const executablePath = '/usr/bin/chromium';
 
-/** Whether it is installed. */
+/** Whether Chromium is installed. */
 export const hasBrowser = existsSync(executablePath);
 
 /**
- * Playwright disables the features below the first two; this option replaces its list. The first two would load two pages for the address bar
- * of each window, which nobody sees: a third of the processor time of a short visit.
+ * The features that are disabled. This list replaces Playwright's own list, so it repeats Playwright's entries after
+ * the first two. The features of the first two entries load two pages for the address bar of each window, which nobody
+ * sees. These pages would take a third of the processor time of a short visit.
  */
 const withoutFeatures = [
   'WebUIOmniboxPopup',
@@ -30,7 +31,7 @@ const withoutFeatures = [
   'ThirdPartyStoragePartitioning',
 ];
 
-/** `more`: further options of its command line. */
+/** `more`: further options of the browser's command line. */
 export function launchBrowser(more: readonly string[] = []): Promise<Browser> {
   // Chromium's sandbox needs rights that root in a container lacks. The only pages are those of the service under test.
   const args = ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--force-color-profile=srgb'];

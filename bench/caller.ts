@@ -23,7 +23,7 @@ export class Caller {
     this.#authorization = `Bearer ${token}`;
   }
 
-  /** Returns the id of the accepted job. Throws if it is refused. */
+  /** Submits a job, and returns its id. Throws if the job is refused. */
   async submit(path: string, payload: object): Promise<string> {
     const body = JSON.stringify({ payload });
     const response = await this.#fetch(path, { method: 'POST', body, headers: { 'Content-Type': 'application/json' } });
@@ -31,7 +31,7 @@ export class Caller {
     return ((await response.json()) as Job).job_id;
   }
 
-  /** Returns the id of the last job. Throws if not all payloads are accepted. */
+  /** Sends a batch, and returns the id of its last job. Throws if a payload is not accepted. */
   async sendBatch(path: string, body: string, payloads: number): Promise<string> {
     const headers = { 'Content-Type': 'application/json' };
     const response = await this.#fetch(path, { method: 'POST', body, headers });
@@ -57,7 +57,7 @@ export class Caller {
     return (await this.#get(`/job/${id}/tree`)) as Job[];
   }
 
-  /** The total that a list states. */
+  /** Reads a list, and returns the total in the answer. */
   async total(path: string): Promise<number> {
     return ((await this.#get(path)) as { total: number }).total;
   }
@@ -66,18 +66,21 @@ export class Caller {
     return ((await this.#get('/healthz')) as { queue_depth: number }).queue_depth;
   }
 
-  /** The numbers of queued and running jobs. */
+  /** The numbers of unsettled jobs, by kind, as GET /analytics/queue names them. */
   async queue(): Promise<{ readonly [count: string]: number }> {
     return (await this.#get('/analytics/queue')) as { readonly [count: string]: number };
   }
 
-  /** Jobs that have not ended. Builds before `waiting_count` counted all of them in the other three. */
+  /**
+   * The number of jobs that have not ended. Older builds have no `waiting_count`; they count all of these jobs in the
+   * other three numbers.
+   */
   async unsettled(): Promise<number> {
     const { queue_depth, running_count, delayed_count, waiting_count = 0 } = await this.queue();
     return queue_depth! + running_count! + delayed_count! + waiting_count;
   }
 
-  /** A document of the API. */
+  /** Reads a document of the API. */
   read<T>(path: string): Promise<T> {
     return this.#get(path) as Promise<T>;
   }

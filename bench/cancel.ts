@@ -1,4 +1,5 @@
-// Bench: the cancel of a run with very many waiting jobs, and how long single jobs of another plugin take meanwhile.
+// Bench: a run with very many waiting jobs is cancelled. Measures the cancel, and how long single jobs of another
+// plugin take meanwhile.
 import { atMost, type Bench } from './bench.ts';
 import type { Caller } from './caller.ts';
 import { costMetrics } from './cost.ts';
@@ -11,15 +12,16 @@ import type { Stage } from './stage.ts';
 import { measureSync } from './sync-floor.ts';
 
 type Cancel = {
-  /** The runs that are called, and the elements in the fan-out of each. */
+  /** The number of runs that the cancelled run has called. */
   readonly runs: number;
+  /** The number of elements in the fan-out of each called run. */
   readonly elements: number;
   /** The pause between two single jobs, before the cancel and during it. */
   readonly pauseMs: number;
   readonly idleSamples: number;
 };
 
-/** Jobs of a run that exist at once (`unsettledMax`). */
+/** The maximum number of unsettled jobs of a run (`unsettledMax` in actors/pipeline/expansion.ts). */
 const waitingMax = 16_384;
 const pipelines = [
   {

@@ -1,8 +1,8 @@
-// The cost figures of every bench: CPU over stretches of work, memory now and at its peak.
+// The cost figures of benches: CPU over stretches of work, and memory now and at its peak.
 import type { Metric } from './bench.ts';
 import type { Stretch, Usage } from './usage.ts';
 
-/** CPU over all stretches of work, in total and per job, and memory at the end of the last one. */
+/** CPU over all stretches of work, in total and per job, and memory at the end of the last stretch. */
 export function costMetrics(stretches: readonly Stretch[], jobs: number): Metric[] {
   const serviceMs = stretches.reduce((sum, { before, after }) => sum + after.service.cpuMs - before.service.cpuMs, 0);
   const hostMs = stretches.reduce((sum, { before, after }) => sum + after.host.cpuMs - before.host.cpuMs, 0);

@@ -1,4 +1,5 @@
-// Bench: ten million delayed jobs: how fast batches of them are accepted, and what they cost in memory and at the next start.
+// Bench: ten million delayed jobs. Measures how fast batches of them are accepted, and what they cost in memory and at
+// the next start.
 import { atMost, type Bench } from './bench.ts';
 import type { Caller } from './caller.ts';
 import { rssMb } from './cost.ts';
@@ -55,7 +56,9 @@ export const delayed: Bench<Delayed> = {
   },
 };
 
-/** All jobs are due in a week, in batches of equal size. */
+/**
+ * Submits the jobs in batches of equal size, all due in a week. Resolves with the number of accepted jobs per second.
+ */
 async function accept(
   caller: Caller,
   { jobs, payloads, connections }: Omit<Delayed, 'settleSeconds'>,
@@ -73,7 +76,10 @@ async function accept(
   return (jobs * 1000) / (performance.now() - startMs);
 }
 
-/** Until GET /healthz is answered, and the log says that the service is ready. */
+/**
+ * Starts the service again. `readyMs`: the time until GET /healthz has been answered and the log says that the service
+ * is ready.
+ */
 async function restart(
   stage: Stage,
   setting: { readonly port: number },

@@ -1,4 +1,4 @@
-// Bench: groups of failed jobs, and the jobs of one group, with many failed jobs stored.
+// Bench: reads of the groups of failed jobs, and of the jobs of one group, with many failed jobs stored.
 import { atMost, type Bench, type Metric } from './bench.ts';
 import type { Caller } from './caller.ts';
 import { until } from './pause.ts';
@@ -7,7 +7,7 @@ import type { Stage } from './stage.ts';
 
 type Failures = {
   readonly jobs: number;
-  /** Jobs in one call. */
+  /** The number of jobs in one call. */
   readonly payloads: number;
   readonly groups: number;
   readonly reads: number;
@@ -63,7 +63,7 @@ export const failures: Bench<Failures> = {
   },
 };
 
-/** A word of letters for each number. */
+/** A word for the number, made only of letters. Different numbers get different words. */
 function wordOf(group: number): string {
   return [...group.toString(26)].map(digit => String.fromCharCode(97 + Number.parseInt(digit, 26))).join('');
 }
@@ -79,7 +79,7 @@ async function countIn(caller: Caller): Promise<number> {
   }
 }
 
-/** How long the reads take, one at a time. Each must find `total`. */
+/** How long the reads take, made one at a time. Throws if a read finds another total than `total`. */
 async function timed(caller: Caller, path: string, total: number, reads: number): Promise<Samples> {
   const timesUs = new Samples();
   for (let n = 0; n < reads; n++) {

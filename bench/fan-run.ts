@@ -23,14 +23,14 @@ export const fanPipeline = {
 
 export type FanRun = {
   readonly id: string;
-  /** From created to completed, as the run's record has it. */
+  /** The time from the run's creation to its completion, by its record. */
   readonly wholeUs: number;
   /** When the run completed, in µs since the epoch. */
   readonly completedUs: number;
   readonly result: Job['result'];
 };
 
-/** Throws if the run does not succeed. */
+/** Runs the fan-out pipeline, and polls until the run has ended. Throws if it does not succeed. */
 export async function runFan(caller: Caller, children: number): Promise<FanRun> {
   const id = await caller.submit('/pipeline/fan?async=true', { count: children });
   const root = await until(async () => settled(await caller.job(id)), {
@@ -44,16 +44,18 @@ export async function runFan(caller: Caller, children: number): Promise<FanRun> 
 }
 
 export type FanCall = {
-  /** Times of the caller, in µs since the epoch: just before the request, and when the answer is complete. */
+  /** The time just before the request, by the caller's clock, in µs since the epoch. */
   readonly sentUs: number;
+  /** When the answer was complete, by the caller's clock, in µs since the epoch. */
   readonly answeredUs: number;
-  /** Times of the run's record, in µs since the epoch. */
+  /** When the run was created, by its record, in µs since the epoch. */
   readonly createdUs: number;
+  /** When the run completed, by its record, in µs since the epoch. */
   readonly completedUs: number;
   readonly result: Job['result'];
 };
 
-/** A synchronous run. Nothing polls it, and its answer's tree is read after it has completed. */
+/** Runs the fan-out pipeline by a synchronous call. Nothing polls the run; its record is read after the answer. */
 export async function callFan(service: Service, connection: Connection, children: number): Promise<FanCall> {
   const body = JSON.stringify({ payload: { count: children } });
   const parts = { host: service.url.host, token: service.token };

@@ -1,4 +1,5 @@
-// Bench: one pipeline run with very many children by foreach, then a join; and a small one as its caller sees it.
+// Bench: a pipeline run with very many children by `foreach` and a join, and a small run of the same kind as its caller
+// sees it.
 import { atLeast, atMost, type Bench } from './bench.ts';
 import type { Caller } from './caller.ts';
 import { costMetrics } from './cost.ts';
@@ -11,7 +12,7 @@ import type { Stretch } from './usage.ts';
 
 type Fanout = {
   readonly children: number;
-  /** This many runs take place one after the other; the median counts. */
+  /** The number of runs. They take place one after the other, and the median counts. */
   readonly runs: number;
   readonly smallChildren: number;
   readonly smallRuns: number;
@@ -62,11 +63,11 @@ export const fanout: Bench<Fanout> = {
 };
 
 type Run = {
-  /** From created to completed, as the run's record has it. */
+  /** The time from the run's creation to its completion, by its record. */
   readonly wholeUs: number;
-  /** From the end of `make` to the end of the last child. */
+  /** The time from the end of `make` to the end of the last child. */
   readonly childrenUs: number;
-  /** The usage during the run, without reading its tree. */
+  /** The usage during the run, before the tree is read. */
   readonly usage: Stretch;
   readonly work: unknown;
 };
@@ -91,7 +92,9 @@ async function runOnce(service: Service, caller: Caller, children: number): Prom
   };
 }
 
-/** Makes synchronous calls, one at a time: how long the caller waits, and how long the run takes by its record. */
+/**
+ * Makes synchronous calls, one at a time. Measures how long the caller waits, and how long the run takes by its record.
+ */
 async function callOften(service: Service, count: number, runs: number) {
   const connection = await service.connect();
   const timesMs: number[] = [];

@@ -1,7 +1,7 @@
-// A free port, for a service that must have the same address after a restart.
+// Finds a free port, for a service that must have the same address after a restart.
 import { type AddressInfo, createServer } from 'node:net';
 
-/** The service cannot choose the port itself: the server library lets only a configured port be bound again at once. */
+/** The service cannot choose the port itself, because the server library binds only a configured port again at once. */
 export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer();

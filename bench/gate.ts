@@ -1,4 +1,4 @@
-// Closes the gates: from then on jobs are queued, and none runs.
+// Closes the gates. From then on jobs are queued, and none runs.
 import type { Caller } from './caller.ts';
 import { until } from './pause.ts';
 import type { Service } from './service.ts';
@@ -8,8 +8,8 @@ import { type Stage, workers } from './stage.ts';
 export type Gate = 'gate' | 'program-gate' | 'persistent-gate';
 
 /**
- * `threads`: how many jobs can run at once. The gates may have been closed and opened before. Waits until nothing else runs: a job
- * returned from behind a gate would be counted with the queued ones.
+ * Closes the gates, which may have been closed and opened before. `threads`: how many jobs can run at once. First waits
+ * until the service is idle, because a job that is returned from behind a gate would count as queued.
  */
 export async function closeGates(
   service: Service,

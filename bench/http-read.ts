@@ -9,7 +9,7 @@ type HttpRead = { readonly jobs: number; readonly connections: number; readonly 
 
 type Read = { readonly name: string; readonly path: string; readonly target: Target };
 
-/** The targets hold for two cores that service and client share. */
+/** The targets apply to two cores that service and client share. */
 function reads(jobId: string): readonly Read[] {
   return [
     { name: 'healthz', path: '/healthz', target: atLeast(90_000) },

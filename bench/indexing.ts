@@ -8,14 +8,16 @@ import { nicedThreadsUs } from './usage.ts';
 
 type Indexing = {
   readonly jobs: number;
-  /** Jobs of each kind that are indexed before, so that code is compiled. */
+  /** The number of jobs of each kind that are indexed before the measurement, so that code is compiled. */
   readonly warmup: number;
   readonly connections: number;
 };
 
 /** The niceness of the indexer thread. No other thread of the service has it. */
 const niceness = 10;
-/** The indexer is done when it takes less than this in a second. It polls four times in that time. */
+/**
+ * If the indexer takes less CPU time than this in a second, it has nothing left to index. It polls four times a second.
+ */
 const idleUsMax = 5_000;
 const paths = { succeeded: '/plugin/noop/run', failed: '/plugin/failing/run' };
 

@@ -8,7 +8,7 @@ type Io = {
   readonly jobs: number;
   /** How long each job waits. */
   readonly waitMs: number;
-  /** Jobs in flight per thread; there are two threads. */
+  /** The maximum number of jobs in flight in each of the two threads. */
   readonly concurrency: number;
   readonly connections: number;
   readonly sampleEvery: number;

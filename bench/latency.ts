@@ -14,10 +14,13 @@ import { oneStep, runWaits } from './waiting.ts';
 
 type Latency = {
   readonly samples: number;
-  /** The pause between two jobs, so that the service is idle. */
+  /** The pause between two jobs, in which the service becomes idle. */
   readonly pauseMs: number;
   readonly runs: number;
-  /** Waited calls, each beside a synchronous run; 0: none, for builds that cannot wait. */
+  /**
+   * The number of calls that wait for their job, alternating with synchronous runs. 0: none, for builds whose calls
+   * cannot wait.
+   */
   readonly waits: number;
   readonly connections: number;
   readonly seconds: number;
@@ -34,9 +37,9 @@ export const threeSteps = {
   ],
 };
 const threeStepsDone = '"status":"succeeded"';
-/** A header with which the answer of a run has no tree: its result, and no more, as other systems answer. */
+/** With this header, the answer of a run has its result but no tree, like the answers of other systems. */
 export const minimalAnswer = 'Prefer: return=minimal\r\n';
-/** The larger number of parallel runs; names of figures end with it. */
+/** The larger number of parallel runs. The names of the metrics for it end with this number. */
 export const runsMany = 128;
 
 export const latency: Bench<Latency> = {
@@ -94,7 +97,10 @@ export const latency: Bench<Latency> = {
   },
 };
 
-/** Runs one job at a time and measures its request, its answer and its record. */
+/**
+ * Runs one job at a time. Measures three times: from the request to the answer, from the request to the start of the
+ * job, and from its acceptance to its start.
+ */
 export async function runJobs(service: Service, samples: number, pauseMs: number) {
   const { host } = service.url;
   const connection = await service.connect();
@@ -145,7 +151,9 @@ export async function runPipelines(service: Service, runs: number, headers = '')
   return { timesUs, results };
 }
 
-/** A client process makes synchronous runs for a time, one at a time on each connection. Throws if none ends. */
+/**
+ * Makes synchronous runs for a time, from a client process, one at a time on each connection. Throws if no run ends.
+ */
 export async function runAtOnce(service: Service, connections: number, seconds: number, headers = '') {
   const until = { kind: 'time', ms: seconds * 1000 } as const;
   const expect = { status: 200, text: threeStepsDone };

@@ -1,4 +1,5 @@
-// The command `npm run bench`: runs one bench or all, under a profiler or against another build, and prints the figures.
+// The command `npm run bench`, which runs one bench or all, under a profiler or against another build, and prints the
+// figures.
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -52,13 +53,13 @@ function list(): string {
   return [...usage, ...lines, '  all           all of them, one after the other', ''].join('\n');
 }
 
-/** A name chooses the bench of that name and all whose names continue it with a hyphen. */
+/** The bench with this name, and all benches whose names begin with it and a hyphen. `all` means every bench. */
 function chosenBy(name: string): readonly Bench[] {
   if (name === 'all') return benches;
   return benches.filter(bench => bench.name === name || bench.name.startsWith(`${name}-`));
 }
 
-/** The parameters of `--set` that the bench has. */
+/** The values that `--set` gives to parameters of this bench. */
 function parametersOf(bench: Bench): Parameters {
   const pairs = flags.set.map(pair => pair.split('=') as [string, string]);
   return Object.fromEntries(
@@ -71,7 +72,7 @@ function refuse(why: string): never {
   process.exit(exitUsage);
 }
 
-/** The directory for files: the one of `--out`, or a new one. */
+/** The directory for files: `--out`, or a new directory. */
 function outputDirectory(): string {
   if (flags.out === undefined) return mkdtempSync(join(tmpdir(), 'headgate-bench-out-'));
   mkdirSync(flags.out, { recursive: true });
@@ -99,7 +100,7 @@ async function run(bench: Bench, isProfiled: boolean): Promise<void> {
   process.stderr.write(`written: ${Object.keys(files).join(', ')} in ${directory}\n`);
 }
 
-/** Alternates with the build of another checkout, which counts as the one before the change. */
+/** Measures this build in turns with the build in `directory`, which counts as the build before the change. */
 async function runAgainst(directory: string, bench: Bench): Promise<void> {
   const rounds = Number(flags.rounds);
   const contest = { directory, rounds, size, parameters: parametersOf(bench), only } as const;

@@ -14,13 +14,13 @@ export type Measured = {
 
 export type MeasureOptions = StageOptions & {
   readonly size: 'smoke' | 'real';
-  /** They replace parameters of the bench. */
+  /** Values that replace those of the bench. */
   readonly parameters: Parameters;
-  /** The parts to run, if not all. */
+  /** The names of the parts to run; undefined: all parts. */
   readonly only?: readonly string[] | undefined;
 };
 
-/** Throws if the bench fails or exceeds its time limit. */
+/** Runs the bench. Throws if it fails or exceeds its time limit. */
 export async function measure(bench: Bench, { size, parameters, only, ...setting }: MeasureOptions): Promise<Measured> {
   const { name, purpose, limitMs } = bench;
   const params = { ...bench.parameters[size], ...parameters };

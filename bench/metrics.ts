@@ -1,4 +1,4 @@
-// Bench: scrapes of /metrics with many plugins, all of whose commands have run, in both formats.
+// Bench: scrapes of /metrics in both formats, with many plugins whose commands have all run.
 import { atMost, type Bench, type Metric } from './bench.ts';
 import { costMetrics } from './cost.ts';
 import { Connection } from './load/connection.ts';
@@ -10,7 +10,7 @@ import type { Stage } from './stage.ts';
 
 type Metrics = {
   readonly plugins: number;
-  /** The jobs of each plugin. */
+  /** The number of jobs of each plugin. */
   readonly jobs: number;
   readonly scrapes: number;
   /** The pause between two scrapes. */
@@ -18,7 +18,7 @@ type Metrics = {
 };
 
 const withinMs = 60_000;
-/** What Prometheus sends if it prefers OpenMetrics. */
+/** The header that Prometheus sends if it prefers OpenMetrics. */
 const openMetricsHeader = 'Accept: application/openmetrics-text;version=1.0.0;q=0.5,text/plain;q=0.1\r\n';
 
 export const metrics: Bench<Metrics> = {
@@ -99,7 +99,7 @@ class Scraper {
   }
 }
 
-/** The jobs in the histograms of all commands. */
+/** The number of jobs in the histograms of all commands. */
 function countedIn(text: string): number {
   let count = 0;
   for (const [, value] of text.matchAll(/^headgate_job_total_seconds_count\{[^}]*\} (\d+)$/gm)) count += Number(value);

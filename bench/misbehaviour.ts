@@ -1,4 +1,4 @@
-// Bench: how long jobs of one plugin take while another plugin keeps misbehaving, in each way that costs much.
+// Bench: how long jobs of one plugin take while another plugin keeps misbehaving, for each way that costs much.
 import { atMost, type Bench, type Metric } from './bench.ts';
 import type { Caller, Job } from './caller.ts';
 import { idle } from './gate.ts';
@@ -9,22 +9,22 @@ import { isOver, type Single, singles } from './singles.ts';
 import type { Stage } from './stage.ts';
 
 type Misbehaviour = {
-  /** Measured jobs for each way, both while the service is idle and during the misbehaviour. */
+  /** The number of measured jobs for each way, once while the service is idle and once during the misbehaviour. */
   readonly samples: number;
   /** The pause between two measured jobs. */
   readonly pauseMs: number;
-  /** The deadline of the jobs that misbehave. */
+  /** The deadline of the misbehaving jobs that would otherwise run longer. */
   readonly deadlineMs: number;
   readonly stdoutMb: number;
   readonly memoryMb: number;
   readonly events: number;
-  /** How long the plugin ignores SIGTERM; SIGKILL follows 5 s after it. */
+  /** How long the plugin ignores SIGTERM. SIGKILL follows 5 s after SIGTERM. */
   readonly staysS: number;
-  /** Well-behaved jobs in flight in the same thread as a job of `wild-io`. */
+  /** The number of well-behaved jobs in the same thread as a misbehaving job of `wild-io`. */
   readonly neighbours: number;
 };
 
-/** `amount` names the parameter with the amount. */
+/** A way to misbehave. `amount` is the name of the parameter that says how much. */
 type Way = {
   readonly plugin: 'wild-program' | 'wild-worker' | 'wild-io';
   readonly command: string;
@@ -50,7 +50,7 @@ const ways: readonly Way[] = [
   { plugin: 'wild-io', command: 'memory', amount: 'memoryMb' },
 ];
 
-/** The prefix of its metrics. */
+/** The name of the part, which is also the prefix of its metrics. */
 function nameOf({ plugin, command }: Way): string {
   return `${plugin.replace('wild-', '')}_${command}`;
 }
@@ -116,8 +116,9 @@ export const misbehaviour: Bench<Misbehaviour> = {
 };
 
 /**
- * Runs misbehaving jobs one after another, each behind `tame` jobs of its command, until the end is requested. Resolves with the last
- * one. Only that one is read, because answering and parsing a job with 100,000 events would distort the figures.
+ * Runs misbehaving jobs one after another, each behind `tame` jobs of its command. `end` lets the current job be the
+ * last, and resolves with it. Only this job is read, because answering and parsing a job with 100,000 events would
+ * distort the figures.
  */
 function misbehave(
   caller: Caller,
@@ -145,7 +146,7 @@ function misbehave(
   };
 }
 
-/** From created to completed. */
+/** The time of each job from its creation to its completion, by its record. */
 function timesUs(done: readonly Single[]): number[] {
   return done.map(({ job }) => momentUs(job.completed_at) - momentUs(job.created_at));
 }

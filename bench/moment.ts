@@ -1,4 +1,5 @@
-// Times in microseconds: those of job records (RFC 3339, which Date would cut to milliseconds), and the current one.
+// Times in microseconds: the current time, and the times of job records (RFC 3339), which Date would cut to
+// milliseconds.
 
 /** µs since the epoch. */
 export function momentUs(text: string | null): number {

@@ -1,4 +1,4 @@
-// Offered load: a fixed number of calls per second, whatever the answers are.
+// Offers load: makes a fixed number of calls per second, whatever the answers are.
 
 import { rssMb } from './cost.ts';
 import type { Connection } from './load/connection.ts';
@@ -9,7 +9,7 @@ import type { Service } from './service.ts';
 const connectionsMax = 256;
 const tickMs = 5;
 const memoryEveryMs = 500;
-/** The ids of this many newest accepted jobs are kept. */
+/** The maximum number of ids that are kept: those of the newest accepted jobs. */
 const idsMax = 1_000;
 
 export type Offer = {
@@ -30,7 +30,7 @@ export type Offered = {
   readonly memoryMb: number;
 };
 
-/** Throws if a call gets an answer other than 202 and 503. */
+/** Offers load to a service. Throws if a call gets an answer other than 202 and 503. */
 export async function offer(service: Service, { path, payload, perSecond, seconds }: Offer): Promise<Offered> {
   const { host } = service.url;
   const bytes = requestBytes({ method: 'POST', path, host, token: service.token, body: JSON.stringify({ payload }) });

@@ -1,4 +1,4 @@
-// Bench: the OpenAPI document of many commands, built for the first request and then cached.
+// Bench: reads of the OpenAPI document of many commands, which is built for the first request and then cached.
 import { createHash } from 'node:crypto';
 import type { Bench } from './bench.ts';
 import { memoryMetrics } from './cost.ts';

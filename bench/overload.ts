@@ -1,4 +1,5 @@
-// Bench: five times the capacity of a plugin is offered: how many jobs end meanwhile, how many are refused, and the recovery.
+// Bench: five times the capacity of a plugin is offered. Measures how many jobs end meanwhile, how many are refused,
+// and the recovery.
 import { atLeast, atMost, type Bench } from './bench.ts';
 import type { Caller } from './caller.ts';
 import { momentUs } from './moment.ts';
@@ -9,13 +10,13 @@ import { ended } from './singles.ts';
 import type { Setting, Stage } from './stage.ts';
 
 type Overload = {
-  /** Jobs that run at once; each waits 10 ms. */
+  /** The number of jobs that run at once; each waits 10 ms. */
   readonly parallelism: number;
   /** The offered load as a multiple of the capacity. */
   readonly times: number;
   readonly seconds: number;
   readonly halfSeconds: number;
-  /** The time to recover after the load has fallen to half of the capacity. */
+  /** How long the service may recover after the load has fallen to half of the capacity. */
   readonly settleSeconds: number;
 };
 
@@ -91,7 +92,7 @@ async function work(service: Service, perSecond: number, seconds: number): Promi
   return { ...offered, ended: (await caller.total(endedPath)) - before };
 }
 
-/** The work done when there is always more to do, measured after a warm-up. */
+/** Measures the work that is done while there is always more to do, after a warm-up. */
 async function saturated(service: Service, perSecond: number, seconds: number): Promise<Worked> {
   await offer(service, { path, payload: {}, perSecond: 1.3 * perSecond, seconds });
   return work(service, 1.3 * perSecond, seconds);
@@ -101,7 +102,7 @@ function goodput({ ended, seconds }: Worked): number {
   return ended / seconds;
 }
 
-/** The p99 of the newest jobs' times from accepted to ended, in ms. */
+/** The p99 of the newest jobs' times from creation to completion, in ms. */
 async function times99(caller: Caller, { newestIds }: Offered): Promise<number> {
   const times: number[] = [];
   for (const id of newestIds) {
@@ -111,7 +112,7 @@ async function times99(caller: Caller, { newestIds }: Offered): Promise<number> 
   return percentile(times, 99);
 }
 
-/** The answer to a refused call. */
+/** Offers load until a call is refused. Resolves with the code of the refusal, and whether it says when to retry. */
 async function refusalOf(service: Service, perSecond: number): Promise<unknown> {
   const load = offer(service, { path, payload: {}, perSecond, seconds: 0.5 });
   const headers = { Authorization: `Bearer ${service.token}`, 'Content-Type': 'application/json' };

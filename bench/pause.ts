@@ -5,7 +5,10 @@ export { pause };
 
 export type Wait = { readonly everyMs: number; readonly withinMs: number; readonly what: string };
 
-/** Calls `look` until its answer is not undefined. */
+/**
+ * Calls `look` every `everyMs` until it returns a value. Throws if that takes longer than `withinMs`; the error names
+ * `what`.
+ */
 export async function until<T>(look: () => Promise<T | undefined> | T | undefined, wait: Wait): Promise<T> {
   const endMs = performance.now() + wait.withinMs;
   for (;;) {

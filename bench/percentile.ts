@@ -22,14 +22,14 @@ export class Samples {
     this.#values[this.#count++] = value;
   }
 
-  /** The smallest sample such that `percent` of all samples are not larger; NaN without samples. */
+  /** The smallest sample that at least `percent` percent of all samples do not exceed; NaN if there are no samples. */
   percentile(percent: number): number {
     const sorted = this.#values.slice(0, this.#count).sort();
     return sorted[Math.max(0, Math.ceil((percent / 100) * this.#count) - 1)] ?? Number.NaN;
   }
 }
 
-/** The middle value, or the mean of the two middle values; NaN without values. */
+/** The middle value, or the mean of the two middle values; NaN if there are no values. */
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = sorted.length / 2;

@@ -1,11 +1,11 @@
-// Plots as SVG: panels side by side over the same x axis, each with a linear y axis that begins at 0.
+// Draws plots as SVG: panels in two columns over the same x axis, each with a linear y axis that begins at 0.
 
 export type PlotPoint = { readonly x: number; readonly y: number };
 export type Panel = {
   readonly title: string;
   readonly points: readonly PlotPoint[];
 };
-/** Whether equal differences or equal ratios of x are equally wide. */
+/** `linear`: equal differences of x have equal widths. `logarithmic`: equal ratios of x have equal widths. */
 export type Scale = 'linear' | 'logarithmic';
 export type Plot = {
   readonly title: string;
@@ -17,7 +17,7 @@ export type Plot = {
 
 const [panelWidth, panelHeight] = [320, 220];
 const columns = 2;
-/** The most labels on an x axis. */
+/** The maximum number of labels on an x axis. */
 const labelsMax = 10;
 const titleHeight = 40;
 const pad = { left: 56, right: 16, top: 28, bottom: 40 };
@@ -65,7 +65,7 @@ function drawPanel({ title, points }: Panel, scale: Scale, axis: string): string
   return [...rulers, `<path d="M${path}" fill="none" stroke="${line}"/>`, ...marks, ...labels].join('\n');
 }
 
-/** The next higher 1, 2, 2.5 or 5 times a power of ten. */
+/** The smallest number that is not less than the value and is 1, 2, 2.5 or 5 times a power of ten. */
 function ceiling(value: number): number {
   if (!(value > 0)) return 1;
   const power = 10 ** Math.floor(Math.log10(value));
@@ -80,7 +80,7 @@ function escaped(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
 }
 
-/** 1500 as `1.5k`. */
+/** Formats a number with at most three significant digits, such as `1.5k` for 1500. */
 export function short(value: number): string {
   const [unit, name] = value >= 1e6 ? [1e6, 'M'] : value >= 1e3 ? [1e3, 'k'] : [1, ''];
   return `${Number((value / unit).toPrecision(3))}${name}`;

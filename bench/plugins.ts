@@ -1,4 +1,4 @@
-// Bench: a no-op command in every kind of plugin: jobs per second, and the time of a single job.
+// Bench: a no-op command in every kind of plugin. Measures jobs per second, and the time of a single job.
 import { join } from 'node:path';
 import { atLeast, type Bench, type Metric } from './bench.ts';
 import type { Caller, Job } from './caller.ts';
@@ -17,13 +17,16 @@ type Plugins = {
   readonly persistentJobs: number;
   readonly shJobs: number;
   readonly pythonJobs: number;
-  /** Jobs that are run one at a time. */
+  /** The number of jobs that run one at a time. */
   readonly singles: number;
 };
 
-/** The interval of polling the queue. Each poll takes half a millisecond of CPU from the plugins. */
+/** The time between two polls of the queue. Each poll takes half a millisecond of CPU from the plugins. */
 const lookMs = 20;
-/** The fraction of the jobs that warms up hosts, persistent processes and frames. */
+/**
+ * The number of warm-up jobs as a fraction of the jobs. They warm up hosts, persistent processes and the size of
+ * frames.
+ */
 const warmupPart = 0.2;
 
 export const plugins: Bench<Plugins> = {
@@ -70,7 +73,7 @@ export const plugins: Bench<Plugins> = {
   },
 };
 
-/** All jobs are queued while the gates are closed. */
+/** Queues all jobs while the gates are closed, and measures how fast they are drained. */
 async function drainOf(service: Service, stage: Stage, plugin: string, gate: Gate, jobs: number) {
   const caller = service.caller();
   await queue(service, plugin, Math.max(1, Math.round(jobs * warmupPart)));
@@ -96,7 +99,7 @@ function queue(service: Service, plugin: string, count: number) {
   });
 }
 
-/** The median time from created to completed by the jobs' records, in µs. */
+/** The median time of a job from its creation to its completion, by its record, in µs. */
 async function singleUs(caller: Caller, plugin: string, count: number): Promise<number> {
   const timesUs: number[] = [];
   for (let n = 0; n < count; n++) {
@@ -121,7 +124,7 @@ function emptied(caller: Caller): Promise<true> {
   return until(look, { everyMs: lookMs, withinMs: 120_000, what: 'an empty queue' });
 }
 
-/** The request that the gateway sends. It is as long as a real one, because a shell reads it byte by byte. */
+/** A request like those that the gateway sends. It is as long as a real one, because a shell reads it byte by byte. */
 function requestOf(n: number): string {
   const asked = { protocol: 2, job_id: '00000000-0000-0000-0000-000000000000', attempt: 1, command: 'run', config: {} };
   const context = { pipeline: null, step_id: null, depth: 0 };

@@ -7,14 +7,14 @@ const root = findRoot(dirname(fileURLToPath(import.meta.url)));
 
 export const loadFile = join(root, 'dist/bench/load/main.js');
 export const bareGatewayFile = join(root, 'dist/bench/bare/gateway.js');
-/** The module that the threads of a profiled service load first. */
+/** The module that each thread of a profiled service loads first. */
 export const preloadFile = join(root, 'dist/bench/profile/preload.js');
 export const projectRoot = root;
 export const pluginRoot = join(root, 'bench/plugins');
 /** The record of changes for speed, with figures before and after. */
 export const baselineFile = join(root, 'bench/baseline.jsonl');
 
-/** The headgate command of a built checkout. */
+/** The file of the headgate command in a built checkout. */
 export function commandIn(checkout: string): string {
   return join(checkout, 'dist/cli/main.js');
 }

@@ -10,27 +10,32 @@ import type { Stretch } from './usage.ts';
 
 export type QueuePlan = Pick<LoadPlan, 'path' | 'padBytes' | 'connections' | 'sampleEvery'> & {
   readonly jobs: number;
-  /** Threads of the plugin host, if not the default number. */
+  /** The number of threads of the plugin host; absent: the default number. */
   readonly threads?: number;
 };
 
 export type Drained = {
   /** The load that filled the queue. */
   readonly accepted: LoadResult;
-  /** From the opening of the gates until the queue is empty and the last accepted job has succeeded. */
+  /** The time from the opening of the gates until the queue is empty and the last accepted job has succeeded. */
   readonly elapsedMs: number;
   /** The usage during that time. */
   readonly stretch: Stretch;
 };
 
-/** Throws if any job is refused or does not succeed. */
+/**
+ * Fills the queue behind closed gates, and drains it. Throws if a job is refused, or if the last one does not succeed.
+ */
 export async function drainQueue(service: Service, stage: Stage, { threads, ...plan }: QueuePlan): Promise<Drained> {
   await closeGates(service, stage, threads);
   const accepted = await queueUp(service, plan);
   return { accepted, ...(await drainQueued(service, stage, plan.jobs, accepted.samples.at(-1)!.jobId)) };
 }
 
-/** Opens the gates. `lastId`: of the last accepted job. Throws if not exactly these jobs are queued, or the last one does not succeed. */
+/**
+ * Opens the gates, and waits until the queue is empty. `lastId`: the id of the last accepted job. Throws if the number
+ * of queued jobs is not `jobs`, or if the last one does not succeed.
+ */
 export async function drainQueued(
   service: Service,
   stage: Stage,

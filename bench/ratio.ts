@@ -3,7 +3,7 @@ import { median } from './percentile.ts';
 
 export type Ratio = { readonly median: number; readonly least: number; readonly most: number };
 
-/** null without ratios. */
+/** The median and the range of the ratios; null if there are no ratios. */
 export function spreadOf(ratios: readonly number[]): Ratio | null {
   if (ratios.length === 0) return null;
   return { median: median(ratios), least: Math.min(...ratios), most: Math.max(...ratios) };

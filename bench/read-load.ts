@@ -1,4 +1,5 @@
-// Reads one path from many connections as fast as it is answered, with wrk if it is installed.
+// Reads one path from many connections as fast as it is answered, with wrk if it is installed, otherwise with the
+// client in load/.
 import type { Metric, Target } from './bench.ts';
 import { runLoad } from './load/run.ts';
 import { hasWrk, runWrk } from './load/wrk.ts';
@@ -15,7 +16,7 @@ export type ReadPlan = {
 
 export type ReadResult = { readonly perS: number; readonly p50Us: number; readonly p99Us: number };
 
-/** Throws if any answer has another status. */
+/** Reads for a time. Throws if an answer does not have the wanted status; with wrk, every 2xx and 3xx is accepted. */
 export async function readOften(service: Service, plan: ReadPlan, stage: Stage): Promise<ReadResult> {
   const { path, connections, seconds, headers = {}, status = 200 } = plan;
   if (hasWrk()) {
@@ -39,7 +40,7 @@ function answered<R extends { readonly completed: number }>(path: string, result
   return result;
 }
 
-/** The metrics of a read, rate and latency, under its name. */
+/** The metrics of a kind of read, with its name as prefix: rate and latency. */
 export function readMetrics(name: string, { perS, p50Us, p99Us }: ReadResult, target?: Target): Metric[] {
   return [
     { name: `${name}_per_s`, value: perS, unit: '1/s', ...(target && { target }) },

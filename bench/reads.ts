@@ -1,4 +1,5 @@
-// Bench: whether reads delay other requests: how long /healthz takes while each kind of read is in progress.
+// Bench: how much each kind of read delays other requests. Measures how long /healthz takes while the read is in
+// progress.
 import { get } from 'node:http';
 import { atMost, type Bench, type Metric } from './bench.ts';
 import { costMetrics } from './cost.ts';
@@ -12,15 +13,16 @@ import type { Service } from './service.ts';
 import type { Stage } from './stage.ts';
 
 type Reads = {
-  /** Logs with a large text each, and the size of the text. */
+  /** The number of logs with a large text. */
   readonly texts: number;
+  /** The length of each of these texts. */
   readonly characters: number;
   readonly children: number;
   readonly queued: number;
   readonly connections: number;
-  /** Parallel calls of the doctor. */
+  /** The number of parallel calls of the doctor. */
   readonly doctors: number;
-  /** Reads of each kind, one after another. */
+  /** How often each kind of read is repeated, one after the other. */
   readonly times: number;
   /** The pause between two calls of /healthz. */
   readonly pauseMs: number;
@@ -114,7 +116,7 @@ function healthMetrics(name: string, timesUs: Samples): Metric[] {
   ];
 }
 
-/** How long calls of /healthz take, one at a time, until the work is done. */
+/** Calls /healthz, one call at a time, until the work is done. Resolves with the times of the calls. */
 async function healthDuring(service: Service, pauseMs: number, work: Promise<unknown>): Promise<Samples> {
   const connection = await service.connect();
   const request = requestBytes({ method: 'GET', path: '/healthz', host: service.url.host, token: service.token });
@@ -136,7 +138,10 @@ async function healthDuring(service: Service, pauseMs: number, work: Promise<unk
   return timesUs;
 }
 
-/** The bodies as unjoined chunks, because joining them here would delay the calls of /healthz. Of repeated reads only the first is kept. */
+/**
+ * Repeats the reads. Of the parallel answers of each repetition, only the first is returned. Its body stays in chunks,
+ * because joining them here would delay the calls of /healthz.
+ */
 async function readAll(service: Service, paths: readonly string[], times: number): Promise<Buffer[][]> {
   const bodies: Buffer[][] = [];
   for (let time = 0; time < times; time++) {

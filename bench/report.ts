@@ -29,7 +29,10 @@ export function table({ bench, purpose, params, metrics, table: drawn }: Report)
   ].join('\n');
 }
 
-/** Lines with aligned columns: the first `names` columns to the left, figures to the right. */
+/**
+ * Formats rows as lines with aligned columns. The first `names` columns are aligned to the left, the others to the
+ * right.
+ */
 export function columns(rows: readonly (readonly string[])[], names: number): string[] {
   const widths = rows[0]!.map((_, column) => Math.max(...rows.map(row => row[column]!.length)));
   return rows.map(row =>

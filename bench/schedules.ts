@@ -1,4 +1,5 @@
-// Bench: how late schedules fire in an idle service, and how long ten thousand take that are due in the same second.
+// Bench: how late schedules fire in an idle service, and how long it takes until ten thousand have fired that are due
+// in the same second.
 import { atMost, type Bench } from './bench.ts';
 import type { Caller } from './caller.ts';
 import { pause, until } from './pause.ts';
@@ -6,10 +7,10 @@ import { percentile } from './percentile.ts';
 import type { Stage } from './stage.ts';
 
 type Schedules = {
-  /** Schedules that fire each second in an idle service. */
+  /** The number of schedules that fire each second in an idle service. */
   readonly idle: number;
   readonly seconds: number;
-  /** Schedules that are due in the same second. */
+  /** The number of schedules that are due in the same second. */
   readonly together: number;
 };
 
@@ -17,7 +18,7 @@ type Firing = { readonly late_ms?: number | null; readonly due_at: string };
 type Page = { readonly schedules: readonly { readonly history?: readonly Firing[] }[]; readonly next_cursor?: string };
 
 const target = { plugin: 'noop', command: 'run', if_running: 'allow' };
-/** As many as GET /schedules shows. */
+/** The maximum number of firings that GET /schedules shows for a schedule. */
 const firingsMax = 20;
 const pageSize = 200;
 
@@ -45,7 +46,7 @@ export const schedules: Bench<Schedules> = {
   },
 };
 
-/** How late each firing was, in ascending order. */
+/** How late each firing was, in ms, in ascending order. */
 async function lateness(stage: Stage, idle: number, seconds: number): Promise<number[]> {
   const all = Array.from({ length: idle }, (_, n) => ({ id: `idle-${n}`, ...target, every: '1s' }));
   const service = await stage.start({ schedules: all });
@@ -57,7 +58,10 @@ async function lateness(stage: Stage, idle: number, seconds: number): Promise<nu
   return fired;
 }
 
-/** The time from when all are due to when the last has fired. Nothing reads the schedules meanwhile: until then, only the number of jobs is read. */
+/**
+ * The time in ms from when all schedules are due until the last has fired. Until then, only the number of jobs is read,
+ * so that reads of the schedules do not delay the firings.
+ */
 async function fireTogether(stage: Stage, count: number): Promise<number> {
   const cron = '*/20 * * * * *';
   const all = Array.from({ length: count }, (_, n) => ({ id: `together-${n}`, ...target, cron }));

@@ -1,4 +1,5 @@
-// Bench: search among stored logs for a word that one log has, for a word that all have, and for both with further conditions.
+// Bench: searches among stored logs, for a word in one log, for a word in all logs, for both, for a prefix, and with a
+// filter.
 import { atMost, type Bench, type Metric } from './bench.ts';
 import { Connection } from './load/connection.ts';
 import { numberText, requestBytes } from './load/request.ts';

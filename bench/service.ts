@@ -1,4 +1,5 @@
-// The service that a bench measures: the real command in a process of its own. Its log line "ready" has the address.
+// The service that a bench measures, which is the real command in a process of its own. Its log line "ready" has the
+// address.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { Caller } from './caller.ts';
@@ -17,7 +18,7 @@ export type Launch = {
   readonly token: string;
   /** The file that node runs. */
   readonly command: string;
-  /** The directory for CPU profiles of all its threads; undefined: none are made. */
+  /** The directory for CPU profiles of all threads of the service; undefined: no profiles are made. */
   readonly profiles?: string | undefined;
   /** Options of node. */
   readonly nodeOptions?: readonly string[] | undefined;
@@ -37,7 +38,7 @@ export class Service {
   #exited = false;
   #orphans: readonly number[] = [];
   #url: URL | null = null;
-  /** From the start of the process to the time in the log line "ready". */
+  /** The time from the start of the process to the time in the log line "ready". */
   #readyMs = Number.NaN;
 
   constructor({ directory, logFile, token, command, profiles, nodeOptions: more = [] }: Launch) {
@@ -138,7 +139,7 @@ export class Service {
     await until(isGone, { everyMs: 10, withinMs: 10_000, what: 'the end of the plugin hosts' });
   }
 
-  /** The end of its log. */
+  /** The last lines of the service's log. */
   lastWords(): string {
     return readFileSync(this.#logFile, 'utf8').trim().split('\n').slice(-5).join('\n');
   }

@@ -1,4 +1,4 @@
-// A steady, light load: single no-op jobs, one after the other.
+// Makes a steady, light load of single no-op jobs, one after the other.
 import type { Caller, Job } from './caller.ts';
 import { momentUs, nowUs } from './moment.ts';
 import { pause, until } from './pause.ts';
@@ -6,7 +6,7 @@ import { pause, until } from './pause.ts';
 /** A single job that has succeeded, and the time of its request in µs since the epoch. */
 export type Single = { readonly sentUs: number; readonly job: Job };
 
-/** Runs single jobs, with a pause between two, until `isEnough` says so. Throws if one does not succeed. */
+/** Runs single jobs, with a pause between two, until `isEnough` returns true. Throws if a job does not succeed. */
 export async function singles(
   caller: Caller,
   pauseMs: number,

@@ -21,7 +21,10 @@ export async function spawnLoop(loop: Loop): Promise<number> {
   return Number(await outputOf(process.execPath, [self, JSON.stringify(loop)]));
 }
 
-/** A warm-up with a fifth as many starts comes first, so that code is compiled. */
+/**
+ * Makes a fifth as many starts first, as a warm-up, so that code is compiled. Resolves with the number of starts per
+ * second.
+ */
 async function run({ program, request, count, atOnce }: Loop): Promise<number> {
   const warmup = Math.ceil(count / 5);
   let left = warmup;

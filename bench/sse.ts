@@ -1,4 +1,5 @@
-// Bench: events delivered to 1, 100 and 1,000 readers of the stream while jobs are accepted and run; ten of the thousand never read.
+// Bench: events are delivered to 1, 100 and 1,000 readers of the stream while jobs are accepted and run. Ten of the
+// thousand readers never read.
 import { connect, type Socket } from 'node:net';
 import type { Bench, Metric } from './bench.ts';
 import { costMetrics } from './cost.ts';
@@ -12,7 +13,7 @@ type Sse = {
   readonly one: number;
   readonly some: number;
   readonly many: number;
-  /** Readers among the thousand that never read. */
+  /** The number of the `many` readers that never read. */
   readonly neverRead: number;
   readonly connections: number;
   readonly seconds: number;
@@ -84,7 +85,7 @@ async function measure(service: Service, readers: number, paused: number, connec
 
 const eventLine = Buffer.from('\nevent: ');
 
-/** Counts frames. A line that spans two chunks is missed; there are few of these. */
+/** Opens a reader that counts events. It misses an event whose line spans two chunks; there are few such events. */
 function openReader(service: Service, neverReads: boolean): Reader {
   const { hostname, port, host } = service.url;
   const socket = connect({ host: hostname, port: Number(port) });

@@ -1,4 +1,5 @@
-// A temporary directory with a configuration, and the services that a bench starts there. It is removed at the end.
+// A temporary directory with a configuration, and the services that a bench starts there. The directory is removed at
+// the end.
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,9 +7,9 @@ import { commandIn, pluginRoot, projectRoot } from './project.ts';
 import { Service } from './service.ts';
 import type { Stretch } from './usage.ts';
 
-/** Threads, and parallel programs: as many jobs must be held at the gates. */
+/** The number of plugin threads, and of programs that run at once. To close the gates, this many jobs must be held. */
 export const workers = 2;
-/** More than any bench queues. */
+/** The service's limit of queued jobs. It is more than any bench queues. */
 const queueDepthMax = 5_000_000;
 const storedJobsMax = 100_000_000;
 const bodyMax = '2MB';
@@ -21,10 +22,11 @@ export type Setting = {
   readonly instances?: { readonly [name: string]: object };
   /** The port to listen on; 0 lets the system choose. */
   readonly port?: number;
-  /** Threads of the plugin host. */
+  /** The number of threads of the plugin host. */
   readonly threads?: number;
-  /** More keys of these sections. */
+  /** Further keys of the section `service`. */
   readonly service?: object;
+  /** Further keys of `state.retention`. */
   readonly retention?: object;
   /** The keys of `state.log`. */
   readonly log?: object;
@@ -35,7 +37,7 @@ export type Setting = {
 export type StageOptions = {
   /** The directory for CPU profiles of the services. */
   readonly profiles?: string | undefined;
-  /** The service's command; undefined: the one of this checkout. */
+  /** The file of the command to run; undefined: the command of this checkout. */
   readonly command?: string | undefined;
   /** The value of `api.server`; undefined: the default of the service. */
   readonly server?: string | undefined;
@@ -112,7 +114,7 @@ export class Stage {
     return this.launch(setting).ready();
   }
 
-  /** The stretches measured on its services. */
+  /** The stretches that were measured on the services of this stage. */
   get stretches(): readonly Stretch[] {
     return this.#services.flatMap(({ stretches }) => stretches);
   }

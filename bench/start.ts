@@ -1,4 +1,4 @@
-// Bench: the cost of a start until the first job has ended: time, and CPU of all threads and hosts.
+// Bench: the cost of a start until the first job has ended, in time and in CPU of all threads and hosts.
 import type { Bench } from './bench.ts';
 import { percentile } from './percentile.ts';
 import { succeeded } from './queue.ts';

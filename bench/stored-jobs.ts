@@ -4,7 +4,7 @@ import { runLoad } from './load/run.ts';
 import { until } from './pause.ts';
 import type { Service } from './service.ts';
 
-/** Each job's result has the number of its request. Returns a sample of their ids. */
+/** Runs no-op jobs, and resolves with a sample of their ids. The result of each job has the number of its request. */
 export async function storeJobs(
   service: Service,
   jobs: number,

@@ -1,4 +1,4 @@
-// Measures the disk's smallest durable write: no acknowledged job can be faster.
+// Measures the smallest durable write of the disk. The acknowledgement of a job cannot be faster.
 import { closeSync, fdatasyncSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,7 +7,10 @@ import { Samples } from './percentile.ts';
 
 const pageBytes = 4096;
 
-/** Times in µs of writing one page until it is on disk, `samples` times with a pause between. */
+/**
+ * Writes a page `samples` times, with a pause between two writes. Resolves with the times in µs until each page was on
+ * disk.
+ */
 export async function measureSync(samples: number, pauseMs: number): Promise<Samples> {
   const file = join(tmpdir(), `headgate-sync-${process.pid}`);
   const fd = openSync(file, 'w', 0o600);

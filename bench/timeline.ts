@@ -1,4 +1,4 @@
-// Bench: how long the timelines of large runs take, and how long jobs of another plugin take meanwhile.
+// Bench: how long reads of the timelines of large runs take, and how long jobs of another plugin take meanwhile.
 import { atMost, type Bench, type Metric } from './bench.ts';
 import type { Caller } from './caller.ts';
 import { costMetrics } from './cost.ts';
@@ -10,11 +10,11 @@ import type { Stage } from './stage.ts';
 
 type TimelineParameters = {
   readonly children: number;
-  /** The children of the larger run. */
+  /** The number of children of the larger run. */
   readonly childrenMany: number;
-  /** The timelines that are read of each run, one after another. */
+  /** How often the timeline of each run is read, one read after the other. */
   readonly times: number;
-  /** The jobs that are measured on the idle service, and at least during the reads. */
+  /** The number of jobs that are measured on the idle service, and again during reads. */
   readonly samples: number;
   /** The pause between two measured jobs. */
   readonly pauseMs: number;
@@ -70,7 +70,7 @@ export const timeline: Bench<TimelineParameters> = {
   },
 };
 
-/** Reads timelines that are not kept in memory: each has another number of buckets. */
+/** Reads timelines that the service does not keep in memory: each read asks for another number of buckets. */
 class TimelineReader {
   readonly seen: unknown[] = [];
   readonly #caller: Caller;
@@ -80,7 +80,7 @@ class TimelineReader {
     this.#caller = caller;
   }
 
-  /** How long each of the reads took, in ms. */
+  /** Reads the timeline of a run `times` times. Resolves with the time of each read, in ms. */
   async read(run: string, times: number): Promise<number[]> {
     const timesMs: number[] = [];
     for (let n = 0; n < times; n++) {
@@ -93,7 +93,7 @@ class TimelineReader {
     return timesMs;
   }
 
-  /** How long reads of the timeline that is kept in memory took, in ms. */
+  /** Reads the timeline that the service keeps in memory. Resolves with the time of each read, in ms. */
   async readAgain(run: string, times: number): Promise<number[]> {
     const path = `/job/${run}/timeline`;
     await this.#caller.read(path);
@@ -106,7 +106,7 @@ class TimelineReader {
     return timesMs;
   }
 
-  /** Reads again and again. Resolves with the number of reads. */
+  /** Reads timelines of a run, one after the other, until `isOver` returns true. Resolves with the number of reads. */
   async readUntil(run: string, isOver: () => boolean): Promise<number> {
     let reads = 0;
     for (; !isOver() || reads === 0; reads++) await this.#one(run);
@@ -114,13 +114,14 @@ class TimelineReader {
   }
 
   #one(run: string): Promise<Timeline> {
-    // At most 2,000 buckets are allowed. By then the first timelines are no longer kept.
+    // A request may ask for at most 2,000 buckets. After so many reads, the service no longer keeps the first
+    // timelines.
     this.#buckets = this.#buckets === 2_000 ? 400 : this.#buckets + 1;
     return this.#caller.read<Timeline>(`/job/${run}/timeline?buckets=${this.#buckets}`);
   }
 }
 
-/** From created to completed. */
+/** The time of each job from its creation to its completion, by its record. */
 function timesUs(done: readonly Single[]): number[] {
   return done.map(({ job }) => momentUs(job.completed_at) - momentUs(job.created_at));
 }

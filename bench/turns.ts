@@ -1,4 +1,5 @@
-// Bench: how long at most the ledger is blocked by work whose size plugins and callers decide, and how fast that work is done.
+// Bench: the CPU time of the longest turn of the ledger, for work whose size plugins and callers decide, and how fast
+// this work is done.
 import { join } from 'node:path';
 import { atMost, type Bench, type Metric } from './bench.ts';
 import type { Stage } from './stage.ts';
@@ -6,7 +7,7 @@ import type { Sizes } from './turns/case.ts';
 import { cases } from './turns/cases.ts';
 import { notedTurns, notingTurns } from './turns/probe.ts';
 
-/** The limit of law 7 in ARCHITECTURE.md. */
+/** The maximum CPU time of a turn by law 7 in ARCHITECTURE.md. */
 const turnMsMax = 50;
 
 export const turns: Bench<Sizes> = {

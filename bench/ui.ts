@@ -1,5 +1,5 @@
-// Bench: the dashboard. What the first visit loads, how long pages take in Chromium, the heap of a long list, and what ten open dashboards
-// cost a service that drains its queue.
+// Bench: the dashboard. Measures what the first visit loads, how long pages take in Chromium, the heap of a long list,
+// and what ten open dashboards cost a service that drains its queue.
 import { atLeast, atMost, type Bench, type Metric } from './bench.ts';
 import { hasBrowser, launchBrowser } from './browser.ts';
 import type { Caller } from './caller.ts';
@@ -14,13 +14,13 @@ import { habitsOf, openDashboards, type PageHabits } from './ui/dashboards.ts';
 import { firstLoadBytes, openRun, scrollJobs, signIn, visitJobs } from './ui/pages.ts';
 
 type Ui = {
-  /** The jobs that are stored before anything is measured. */
+  /** The number of jobs that are stored before anything is measured. */
   readonly stored: number;
   /** How long a page is watched while jobs are accepted and run. */
   readonly watchMs: number;
-  /** The jobs of one round of draining. */
+  /** The number of jobs that one round drains. */
   readonly jobs: number;
-  /** Rounds without and with dashboards. */
+  /** The number of pairs of rounds: one round without dashboards, and one with them. */
   readonly rounds: number;
   readonly dashboards: number;
   readonly rows: number;
@@ -31,7 +31,7 @@ type Ui = {
 };
 
 const path = '/plugin/noop/run';
-/** The most payloads that the service takes in one call. */
+/** The maximum number of payloads that the service accepts in one call. */
 const batchMax = 10_000;
 
 export const ui: Bench<Ui> = {
@@ -116,7 +116,10 @@ export const ui: Bench<Ui> = {
   },
 };
 
-/** Queues so many jobs in batches: one call for each would take most of the time of the bench. Returns the id of the last. */
+/**
+ * Queues the jobs in batches, because one call for each job would take most of the bench's time. Resolves with the id
+ * of the last job.
+ */
 async function queueBatches(caller: Caller, jobs: number): Promise<string> {
   let last = '';
   for (let sent = 0; sent < jobs; sent += batchMax) {
@@ -127,7 +130,10 @@ async function queueBatches(caller: Caller, jobs: number): Promise<string> {
   return last;
 }
 
-/** The rate of draining with dashboards relative to the rate without, in pairs of rounds. */
+/**
+ * Drains queues without and with dashboards, in pairs of rounds. `share`: the rate with dashboards divided by the rate
+ * without.
+ */
 async function drainBeside(
   service: Service,
   stage: Stage,
@@ -150,7 +156,7 @@ async function drainBeside(
     return perS;
   };
   for (let round = 0; round < rounds; round++) {
-    // In turn, so that what grows with the stored jobs counts for both.
+    // The order alternates, so that a cost that grows with the stored jobs counts for both.
     const first = round % 2 === 0 ? await rate() : await rateBeside();
     const second = round % 2 === 0 ? await rateBeside() : await rate();
     const [without, beside] = round % 2 === 0 ? [first, second] : [second, first];

@@ -2,12 +2,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
 export type Cost = {
-  /** User and system time. */
+  /** User and system time, including that of ended children. */
   readonly cpuMs: number;
   readonly rssMb: number;
-  /** The peak so far. */
+  /** The largest resident memory so far. */
   readonly rssPeakMb: number;
-  /** Without pages of mapped files, such as the store's. */
+  /** Resident memory without pages of mapped files, such as the store's. */
   readonly rssAnonymousMb: number;
 };
 
@@ -22,7 +22,7 @@ export type Usage = {
 /** The readings at both ends of a stretch of work. */
 export type Stretch = { readonly before: Usage; readonly after: Usage };
 
-/** The length of a clock tick in /proc, a constant of the kernel's interface. */
+/** The length of a clock tick in /proc, which is a constant of the kernel's interface. */
 const msPerTick = 10;
 const kbPerMb = 1024;
 const none: Cost = { cpuMs: 0, rssMb: 0, rssPeakMb: 0, rssAnonymousMb: 0 };
@@ -46,12 +46,15 @@ export function descendantsOf(pid: number): number[] {
   return found;
 }
 
-/** CPU time of the living threads of a process tree, in µs. It is finer than ticks, for an idle service. */
+/**
+ * The CPU time of the living threads of a process and its descendants, in µs. Unlike ticks, it is fine enough for an
+ * idle service.
+ */
 export function fineCpuUs(pid: number): number {
   return [pid, ...descendantsOf(pid)].reduce((sum, each) => sum + threadsUs(each), 0);
 }
 
-/** CPU time of the threads of a process that have this niceness, in µs. */
+/** The CPU time of the threads of a process that have this niceness, in µs. */
 export function nicedThreadsUs(pid: number, niceness: number): number {
   return threadsUs(pid, thread => Number(statIn(`/proc/${pid}/task/${thread}`)?.[16]) === niceness);
 }
@@ -84,12 +87,14 @@ function add(a: Cost, b: Cost): Cost {
   };
 }
 
-/** The fields behind the process's name: state, parent, … */
+/**
+ * The fields that follow the process's name in its `stat` file: state, parent, and so on. Null: the process has ended.
+ */
 function statOf(pid: number): string[] | null {
   return statIn(`/proc/${pid}`);
 }
 
-/** Of a process or a thread. */
+/** The fields that follow the name in the `stat` file of a process or thread. Null: it has ended. */
 function statIn(directory: string): string[] | null {
   const text = textOf(`${directory}/stat`);
   return text === null ? null : text.slice(text.lastIndexOf(')') + 2).split(' ');

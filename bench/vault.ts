@@ -1,4 +1,5 @@
-// Bench: the cost of secrets. The same fan-out alternates between two secrets granted to its plugin and none, on one service.
+// Bench: the cost of secrets. On one service, a fan-out runs alternately with two secrets granted to its plugin, and
+// with none.
 import { initVault } from '../cli/vault/init.ts';
 import { openStore } from '../runtime/store/ledger-store.ts';
 import { atLeast, type Bench } from './bench.ts';
@@ -36,7 +37,7 @@ export const vault: Bench<VaultBench> = {
     await post('/vault/principal', { name: 'fan', kind: 'plugin' });
     const perS = { without: [] as number[], with: [] as number[] };
     const results: unknown[] = [];
-    // The first runs, with secrets and without, warm the service up.
+    // The first run with secrets, and the first run without, warm the service up.
     for (const principals of [['fan'], []]) {
       await grant(principals);
       await runFan(service.caller(), children);

@@ -1,4 +1,5 @@
-// How long a caller waits for a job with ?wait=, and for a synchronous pipeline with that job as its only step. The two alternate.
+// Measures how long a caller waits for a job with ?wait=, and for a synchronous pipeline with that job as its only
+// step. The two calls alternate.
 import { NumberedRequest } from './load/request.ts';
 import { nowUs } from './moment.ts';
 import { Samples } from './percentile.ts';
@@ -13,7 +14,7 @@ export const oneStep = {
 
 const paths = { job: '/plugin/noop/run?wait=60s', run: '/pipeline/one' };
 
-/** Measures each of the two `samples` times. */
+/** Makes each of the two calls `samples` times. Resolves with the medians of their times. */
 export async function runWaits(service: Service, samples: number) {
   const { host } = service.url;
   const connection = await service.connect();

@@ -1,4 +1,4 @@
-// The fingerprint of the work that a bench has seen done. It reveals a bench that does nothing, or other work.
+// The fingerprint of the work that a bench has done. It shows if a bench does nothing, or other work than before.
 import { createHash } from 'node:crypto';
 
 export function workHash(work: unknown): string {

@@ -1,4 +1,4 @@
-// The record of changes that were kept: one line of JSON each in bench/baseline.jsonl.
+// Records the changes that were kept, each as one line of JSON in bench/baseline.jsonl.
 import { execFileSync } from 'node:child_process';
 import { appendFileSync } from 'node:fs';
 import type { Parameters } from '../bench.ts';
@@ -8,15 +8,16 @@ import { type Change, changeRecords } from './change.ts';
 export type Source = {
   /** The abbreviated hash; null outside a repository. */
   readonly commit: string | null;
-  /** Whether files differ from that commit, other than this record. */
+  /** Whether the checkout has changes that are not in `commit`. Changes of bench/baseline.jsonl do not count. */
   readonly dirty: boolean;
 };
 
 export type Kept = {
   readonly bench: string;
   readonly parameters: Parameters;
-  /** The checkouts that were measured. */
+  /** The directory of the checkout without the change. */
   readonly before: string;
+  /** The directory of the checkout with the change. */
   readonly after: string;
   /** The change, in a sentence. */
   readonly change: string;
@@ -30,7 +31,10 @@ export function keep({ before, after, changes, ...rest }: Kept): void {
   appendFileSync(baselineFile, `${JSON.stringify(line)}\n`);
 }
 
-/** Asks git about a checkout; its build is not examined. */
+/**
+ * The commit of a checkout, and whether it has other changes, as git reports them. The build in the checkout is not
+ * examined.
+ */
 function sourceOf(directory: string): Source {
   const git = (...args: string[]) =>
     execFileSync('git', ['-C', directory, ...args], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();

@@ -1,4 +1,4 @@
-// The difference between two builds of the service: each metric before and after, and their ratio in each round.
+// Compares two builds of the service: each metric before and after the change, and their ratio in each round.
 import type { Metric } from '../bench.ts';
 import { median } from '../percentile.ts';
 import { type Ratio, spreadOf } from '../ratio.ts';
@@ -10,10 +10,11 @@ export type Round = { readonly before: readonly Metric[]; readonly after: readon
 export type Change = {
   readonly name: string;
   readonly unit: string;
-  /** Medians of the rounds. */
+  /** The median of all rounds before the change. */
   readonly before: number;
+  /** The median of all rounds after the change. */
   readonly after: number;
-  /** After ÷ before; null when `before` is 0 in a round. */
+  /** The value after the change divided by the value before it. Null: `before` is 0 in a round. */
   readonly ratio: Ratio | null;
 };
 
@@ -40,7 +41,7 @@ export function changeTable(changes: readonly Change[]): string {
   return lines.map(line => `  ${line}`.trimEnd()).join('\n');
 }
 
-/** The form in which they are recorded: by name, with few digits. */
+/** The changes in the form of bench/baseline.jsonl: by name, with few digits. */
 export function changeRecords(changes: readonly Change[]) {
   return Object.fromEntries(
     changes.map(({ name, unit, before, after, ratio }) => [

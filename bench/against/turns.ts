@@ -1,4 +1,4 @@
-// Measures two builds of the service by one bench, in turns: the bench's own code is the same for both.
+// Measures two builds of the service in turns. Both are measured with the bench code of this checkout.
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Bench, Metric, Parameters } from '../bench.ts';
@@ -14,7 +14,10 @@ export type Contest = Pick<MeasureOptions, 'size' | 'parameters' | 'only'> & {
 
 export type Outcome = { readonly params: Parameters; readonly rounds: readonly Round[] };
 
-/** The builds alternate: in the first round the other goes first, in the second this one. Throws if they do different work. */
+/**
+ * The two builds take turns at being measured first, beginning with the build in `directory`. Throws if they do
+ * different work.
+ */
 export async function measureAgainst(bench: Bench, { directory, rounds, ...options }: Contest): Promise<Outcome> {
   const commands = { before: commandIn(resolve(directory)), after: commandIn(projectRoot) };
   for (const command of Object.values(commands)) {

@@ -11,7 +11,7 @@ import { bareGatewayFile } from '../project.ts';
 
 export class BareGateway {
   readonly url: URL;
-  /** The gateway ignores the token; it is sent so that requests have the same length as headgate's. */
+  /** A token that the gateway ignores. It is sent so that requests have the same length as headgate's. */
   readonly token: string;
   readonly #child: ChildProcess;
 
@@ -21,7 +21,7 @@ export class BareGateway {
     this.token = token;
   }
 
-  /** The directory receives its store. */
+  /** Starts the gateway, which keeps its store in `directory`. */
   static async start(directory: string, token: string): Promise<BareGateway> {
     const child = spawn(process.execPath, [bareGatewayFile, directory], { stdio: ['pipe', 'pipe', 'inherit'] });
     const [port] = (await Promise.race([
@@ -33,7 +33,10 @@ export class BareGateway {
     return new BareGateway(child, port, token);
   }
 
-  /** Makes one call at a time, and measures from just before it to the start of its last step and to its answer. */
+  /**
+   * Makes one call at a time. Measures two times, both from just before the call: until its last step starts, and until
+   * its answer arrives.
+   */
   async times(path: string, count: number, pauseMs: number): Promise<{ startUs: Samples; answerUs: Samples }> {
     const { host, hostname, port } = this.url;
     const connection = await Connection.open(hostname, Number(port));

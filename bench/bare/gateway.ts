@@ -1,4 +1,5 @@
-// The bare gateway's process: sockets on this thread, a ledger on another. It does only what durable jobs cannot do without.
+// The process of the bare gateway, with the sockets on this thread and the ledger on another. It does only what durable
+// jobs require.
 
 import uws, { type HttpResponse, type us_listen_socket } from 'uWebSockets.js';
 import { Worker } from 'node:worker_threads';
@@ -51,5 +52,5 @@ uws
     process.stdout.write(`${uws.us_socket_local_port(socket)}\n`);
   });
 
-// It ends with the process that started it.
+// This process ends when the process that started it ends.
 process.stdin.on('end', () => process.exit(0)).resume();

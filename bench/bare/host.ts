@@ -1,4 +1,4 @@
-// The bare gateway's plugin host: a process with a pool of two threads. It ends when its stdin ends.
+// The plugin host of the bare gateway, a process with a pool of two threads. It ends when its stdin ends.
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { Piscina } from 'piscina';

@@ -1,5 +1,5 @@
-// The bare gateway's ledger: all waiting calls become one record, which is appended to a log and synced, and then put into LMDB without a
-// sync; then answers and steps leave. It makes no checkpoints.
+// The ledger of the bare gateway. In each turn, all waiting calls become one record. The record is appended to a log
+// and synced, and then put into LMDB without a sync. Only then are answers and steps sent. There are no checkpoints.
 import { spawn } from 'node:child_process';
 import { fdatasyncSync, mkdirSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,10 +9,12 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { open } from 'lmdb';
 import type { Answer, Begun, Call, Steps } from './protocol.ts';
 
-/** The most jobs that a frame of headgate has. */
+/** The maximum number of steps in one message to the host. A frame of headgate has at most as many jobs. */
 const frameStepsMax = 512;
 
-/** The log is written with zeros beforehand, and begins again at its end. */
+/**
+ * The size of the log. The log is filled with zeros at the start. When it is full, writing continues at its beginning.
+ */
 const logBytes = 64 * 2 ** 20;
 const pageBytes = 4096;
 
@@ -32,7 +34,9 @@ const store = open<Uint8Array, number>({
 });
 const program = fileURLToPath(new URL('./host.js', import.meta.url));
 const host = spawn(process.execPath, [program], { stdio: ['pipe', 'pipe', 'inherit'] });
-/** The rest of each call: unfinished steps of the current stage, and the stages after it. */
+/**
+ * What remains of each call, by its id: the number of unfinished steps in the current stage, and the stages after it.
+ */
 const left = new Map<number, { open: number; readonly stages: readonly number[] }>();
 let calls: Call[] = [];
 let begun: Begun[number][] = [];

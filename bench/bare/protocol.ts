@@ -1,9 +1,12 @@
 // The messages between the threads and processes of the bare gateway.
 
-/** The children of a fan-out. */
+/** The number of children of a fan-out. */
 export const children = 1_000;
 
-/** The stages of each path, which run one after the other: the number of parallel steps in each. Without stages a call is only stored. */
+/**
+ * For each path, the number of parallel steps in each of its stages. The stages run one after the other. A call without
+ * stages is only stored.
+ */
 export const stagesOf: { readonly [path: string]: readonly number[] } = {
   '/accept': [],
   '/start': [1],
@@ -11,12 +14,18 @@ export const stagesOf: { readonly [path: string]: readonly number[] } = {
   '/fan': [1, children, 1],
 };
 
-/** Sent from the sockets to the ledger. */
+/** A message from the sockets to the ledger. */
 export type Call = { readonly id: number; readonly stages: readonly number[]; readonly body: Uint8Array };
 
-/** Sent from the ledger to the sockets after the commit. startedUs: when the last step began, µs since the epoch; 0 without steps. */
+/**
+ * A message from the ledger to the sockets, sent after the commit. `startedUs`: when the last step began, in µs since
+ * the epoch; 0 if there were no steps.
+ */
 export type Answer = { readonly id: number; readonly startedUs: number };
 
-/** One line of JSON to the host with the id of the call for each step; the host answers with a line of the times when they began. */
+/**
+ * A line of JSON to the host, with the id of the call for each step. The host answers with a line of the type `Begun`.
+ */
 export type Steps = readonly number[];
+/** A line of JSON from the host: for each step, the id of its call, and when the step began, in µs since the epoch. */
 export type Begun = readonly (readonly [id: number, startedUs: number])[];

@@ -1,4 +1,4 @@
-// The step that a thread of the bare gateway's host runs: it returns the current time.
+// Runs steps in a thread of the bare gateway's host. A step only reads the current time.
 import { nowUs } from '../moment.ts';
 import type { Begun, Steps } from './protocol.ts';
 

@@ -15,7 +15,10 @@ export type Contest = {
 
 const own = 'headgate';
 
-/** Metrics are named `<work>.<contestant>`, ratios `<work>.ratio`, `.ratio_least`, `.ratio_most`. */
+/**
+ * The metrics of the bench, with the names `<work>.<contestant>`, `<work>.ratio`, `<work>.ratio_least` and
+ * `<work>.ratio_most`.
+ */
 export function contestMetrics(contest: Contest): Metric[] {
   const { turns, works } = contest;
   return works.flatMap(work => {
@@ -53,7 +56,7 @@ export function contestTable(contest: Contest): string {
   return [...columns([head, ...rows], 2), '', ...facts, ...absent, ''].map(line => `  ${line}`.trimEnd()).join('\n');
 }
 
-/** The ratio to the best of the synced peers in each round. */
+/** How many times better headgate is than the best of the synced peers, over all rounds. */
 function ratioToBest({ turns, synced }: Contest, work: Work): Ratio | null {
   const others = synced.flatMap(name => (turns[name] ? [turns[name]] : []));
   return ratioOf(work, turns[own] ?? [], others);

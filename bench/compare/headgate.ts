@@ -1,4 +1,5 @@
-// headgate's turn in the bench "peers": the work of the peers, over HTTP, with plugin code in the plugin host.
+// headgate's turn in the bench "peers". It does the same work as the peers, over HTTP, with plugin code in the plugin
+// host.
 
 import { callFan, fanPipeline, runFan } from '../fan-run.ts';
 import { closeGates, idle } from '../gate.ts';
@@ -14,8 +15,9 @@ import type { Stage } from '../stage.ts';
 
 const path = '/plugin/noop/run';
 
-/** Payloads of a batch, and batches at the same time. */
+/** The number of payloads in a batch. */
 const batchPayloads = 10_000;
+/** The number of batches that are sent at the same time. */
 const batchConnections = 4;
 
 export async function headgateTurn(stage: Stage, plan: TurnPlan): Promise<TurnFigures> {
@@ -64,7 +66,7 @@ function facts(): Facts {
   };
 }
 
-/** The same warm-up as the peers have. */
+/** Warms the service up with the same work as the peers. */
 async function warmUp(service: Service, stage: Stage, plan: TurnPlan): Promise<void> {
   await submitRate(service, plan.warmup, plan.inFlight);
   await closeGates(service, stage);
@@ -80,7 +82,10 @@ async function submitRate(service: Service, jobs: number, connections: number): 
   return (jobs * 1000) / elapsedMs;
 }
 
-/** As many batches as the jobs need. Their bodies are made meanwhile, as peers make their payloads. */
+/**
+ * Submits the jobs in batches. The measured time includes making the bodies, as it includes making the payloads of the
+ * peers.
+ */
 async function submitBatches(service: Service, jobs: number) {
   const caller = service.caller();
   const startMs = performance.now();
@@ -98,7 +103,10 @@ async function submitBatches(service: Service, jobs: number) {
   return { elapsedMs: performance.now() - startMs, lastId };
 }
 
-/** Throws if fewer jobs are queued than were answered 202. */
+/**
+ * Measures how many jobs are accepted per second at `inFlight` connections. Throws if fewer jobs are queued than were
+ * answered 202.
+ */
 async function flightRateOf(service: Service, stage: Stage, { inFlight, seconds }: TurnPlan): Promise<number> {
   const before = await service.caller().queueDepth();
   const { directory } = stage;
@@ -108,7 +116,7 @@ async function flightRateOf(service: Service, stage: Stage, { inFlight, seconds 
   return perS;
 }
 
-/** From just before the request to the end of the join: the median in µs. */
+/** The median time of a fan-out in µs, from just before the request to the end of the run. */
 async function fanOut(service: Service, children: number): Promise<number> {
   const connection = await service.connect();
   const times: number[] = [];

@@ -21,9 +21,9 @@ type Peers = Pick<TurnPlan, 'warmup' | 'one' | 'seconds' | 'jobs' | 'samples' | 
 const own = 'headgate';
 /** The peers whose acknowledged jobs are on disk. */
 const synced = ['bullmq-always', 'graphile-worker', 'pg-boss', 'plainjob-full', 'restate'];
-/** Peers without a ratio. They take a turn in the first round only. */
+/** Peers with which headgate is not compared by a ratio. They take a turn only in the first round. */
 const beside = ['bullmq-sandboxed', 'bullmq-everysec', 'plainjob-normal'];
-/** Peers that do less work, because all of it would take them minutes. */
+/** Peers that do less work, because the full amount would take them minutes. `share`: their part of the jobs. */
 const slow: { readonly [peer: string]: { readonly share: number; readonly childrenMax: number } } = {
   restate: { share: 0.1, childrenMax: 10_000 },
   'bullmq-sandboxed': { share: 0.2, childrenMax: 10_000 },

@@ -1,4 +1,4 @@
-// The kinds of work that are compared, and how many times better one contestant is than another at each of them.
+// The kinds of work that are compared, and how many times better one contestant is than another at each kind.
 import type { TurnFigures, TurnPlan } from '../peers/turn.ts';
 import { median, percentile } from '../percentile.ts';
 import { type Ratio, spreadOf } from '../ratio.ts';
@@ -6,13 +6,16 @@ import { type Ratio, spreadOf } from '../ratio.ts';
 export type Work = {
   readonly name: string;
   readonly unit: '1/s' | 'us' | 'ms';
-  /** A rate is better when it is larger, a time when it is smaller. */
+  /**
+   * The figure that is compared. A rate is better if it is larger; a time is better if it is smaller. Null: there is
+   * none.
+   */
   readonly value: (figures: TurnFigures) => number | null;
   /** How many times better than the best peer headgate should be. */
   readonly target?: number;
 };
 
-/** The figures of each contestant in its turns; null: a turn was not measured. */
+/** The figures of each contestant, one entry per turn. Null: the turn was not measured. */
 export type Turns = { readonly [contestant: string]: readonly (TurnFigures | null)[] };
 
 const fanoutTargets: { readonly [children: number]: number } = { 1000: 6, 100000: 12 };
@@ -36,12 +39,15 @@ export function worksOf({ runsAtOnce, fanouts }: Pick<TurnPlan, 'runsAtOnce' | '
   ];
 }
 
-/** A contestant may have done less than was planned. */
+/** Null: the contestant did not do this work. */
 function ms(us: number | null | undefined): number | null {
   return us == null ? null : us / 1000;
 }
 
-/** The ratio to the best of the others in each round; null if none of them did this work. */
+/**
+ * How many times better `own` is than the best of the others, over the rounds in which both did this work. Null: there
+ * is no such round.
+ */
 export function ratioOf(work: Work, own: Turns[string], others: readonly Turns[string][]): Ratio | null {
   const ratios = own.flatMap((figures, round) => {
     const mine = figures && work.value(figures);
@@ -52,7 +58,7 @@ export function ratioOf(work: Work, own: Turns[string], others: readonly Turns[s
   return spreadOf(ratios);
 }
 
-/** The median over its turns. */
+/** The median over a contestant's turns; null if the contestant did not do this work. */
 export function typical(work: Work, turns: Turns[string]): number | null {
   const values = turns.map(figures => figures && work.value(figures)).filter(value => value != null);
   return values.length === 0 ? null : median(values);

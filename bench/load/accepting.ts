@@ -1,8 +1,9 @@
-// Sends the same request from many connections for a time, with wrk if it is installed, otherwise with the client of this folder.
+// Sends the same request from many connections for a time, with wrk if it is installed, otherwise with the client in
+// this folder.
 import { type Loaded, runLoad } from './run.ts';
 import { hasWrk, runWrk, type WrkPlan, type WrkResult } from './wrk.ts';
 
-/** Throws if any request is not acknowledged, or if there was none. */
+/** Throws if a request is refused, or if none is accepted. */
 export async function runAccepting(service: Loaded, plan: Omit<WrkPlan, 'read'>): Promise<WrkResult> {
   const result = hasWrk() ? await runWrk(service, plan) : await runBundled(service, plan);
   if (result.completed === 0) throw new Error('nothing was accepted');

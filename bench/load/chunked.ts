@@ -2,7 +2,7 @@
 
 const lineEnd = Buffer.from('\r\n');
 
-/** The body that begins at `at` and ends with the bytes; null: it is not complete yet. */
+/** Decodes the body that begins at `at`. Null: the body is not complete yet. */
 export function chunkedBody(bytes: Buffer, at: number): Buffer | null {
   const chunks: Buffer[] = [];
   for (let here = at; ; ) {

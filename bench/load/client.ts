@@ -1,4 +1,4 @@
-// The load client: each of many connections sends its next request as soon as it has the response.
+// The load client. On each of many connections, it sends the next request as soon as it has the response.
 import { Samples } from '../percentile.ts';
 import { Connection } from './connection.ts';
 import type { LoadPlan, LoadResult, LoadSample } from './plan.ts';
@@ -52,7 +52,10 @@ class Run {
     this.#countMax = plan.until.kind === 'requests' ? plan.until.count : Number.POSITIVE_INFINITY;
   }
 
-  /** Resolves when the connection has sent all its requests. */
+  /**
+   * Sends requests on the connection, one after the other. Resolves after the response to the last request, or when the
+   * connection has failed.
+   */
   drive(connection: Connection, request: Requests): Promise<void> {
     return new Promise(resolve => {
       let n = 0;

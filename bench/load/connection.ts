@@ -1,8 +1,9 @@
-// One HTTP/1.1 connection over a raw socket, one request at a time, with as little work per response as possible.
+// An HTTP/1.1 connection over a raw socket. It has one request at a time, and does as little work per response as
+// possible.
 import { connect, type Socket } from 'node:net';
 import { chunkedBody } from './chunked.ts';
 
-/** `body` is a view that is valid only during the call. */
+/** `body` is a view of received bytes, and is valid only during the call. */
 export type OnResponse = (status: number, body: Buffer) => void;
 
 const headEnd = Buffer.from('\r\n\r\n');
@@ -49,7 +50,7 @@ export class Connection {
     this.#socket.write(request);
   }
 
-  /** Resolves with a copy of the body. */
+  /** Sends a request. Resolves with the status and a copy of the body. */
   ask(request: Buffer): Promise<{ status: number; body: Buffer }> {
     return new Promise((resolve, reject) => {
       this.#onFailure = reason => reject(new Error(reason));
@@ -89,7 +90,7 @@ export class Connection {
   }
 }
 
-/** Negative: the body is chunked. */
+/** The length of the body in bytes; -1 if the body is chunked. */
 function contentLength(bytes: Buffer, head: number): number {
   const at = bytes.indexOf(lengthName);
   const chunkedAt = at < 0 ? bytes.indexOf(chunkedName) : -1;

@@ -1,4 +1,4 @@
-// The load client's process: a plan as its argument, the result as JSON on stdout.
+// The process of the load client. Its argument is a plan; it writes the result as JSON to stdout.
 import { load } from './client.ts';
 import type { LoadPlan } from './plan.ts';
 

@@ -4,21 +4,24 @@ export type LoadPlan = {
   readonly url: string;
   /** Several paths are requested in turn. */
   readonly path: string | readonly string[];
-  /** Bytes that are added to each payload. */
+  /** The number of bytes that are added to each payload. */
   readonly padBytes?: number;
   readonly token: string;
-  /** Headers of the numbered payloads: whole lines, each with CRLF. */
+  /** The headers of POST requests: whole lines, each with CRLF. */
   readonly headers?: string;
-  /** Sends GET requests with these headers (whole lines, each with CRLF) instead of posting numbered payloads. */
+  /**
+   * Present: sends GET requests with these headers (whole lines, each with CRLF) instead of POST requests with numbered
+   * payloads.
+   */
   readonly read?: { readonly headers: string };
   readonly connections: number;
   /** The load ends after a number of requests or a time, whichever is set. */
   readonly until:
     | { readonly kind: 'requests'; readonly count: number }
     | { readonly kind: 'time'; readonly ms: number };
-  /** Every response must have this status and, when given, this text in its body. */
+  /** Every response must have this status and, if `text` is present, this text in its body. */
   readonly expect: { readonly status: number; readonly text?: string };
-  /** Every n-th request's job id is kept. 0: none is. */
+  /** The job id of every n-th request is kept. 0: no id is kept. */
   readonly sampleEvery: number;
 };
 

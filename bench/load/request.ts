@@ -5,9 +5,9 @@ export type RequestParts = {
   readonly path: string;
   readonly host: string;
   readonly token: string;
-  /** Whole lines, each with CRLF. */
+  /** Further headers: whole lines, each with CRLF. */
   readonly headers?: string;
-  /** JSON. */
+  /** The body, which is JSON. */
   readonly body?: string;
 };
 
@@ -22,7 +22,10 @@ export function requestBytes({ method, path, host, token, headers = '', body }: 
 const digits = 9;
 const blank = 'n'.repeat(digits);
 
-/** A POST with the payload `{n: "000000042"}`, and `pad` if it must be longer. Each number is written into the same bytes. */
+/**
+ * A POST with a payload such as `{"n":"000000042"}`, and with the member `pad` if it must be longer. Each number is
+ * written into the same bytes.
+ */
 export class NumberedRequest {
   readonly bytes: Buffer;
   readonly #at: number;
@@ -43,7 +46,7 @@ export class NumberedRequest {
   }
 }
 
-/** The number as plugins get it. */
+/** The number as the payload has it: text with leading zeros. */
 export function numberText(n: number): string {
   return String(n).padStart(digits, '0');
 }

@@ -6,7 +6,7 @@ import type { LoadPlan, LoadResult } from './plan.ts';
 /** The service that receives the load. */
 export type Loaded = { readonly url: URL; readonly token: string };
 
-/** Throws if a response is not as expected. */
+/** Runs the load. Throws if a response is not as the plan expects. */
 export async function runLoad(service: Loaded, plan: Omit<LoadPlan, 'url' | 'token'>): Promise<LoadResult> {
   const whole: LoadPlan = { ...plan, url: service.url.href, token: service.token };
   const result = JSON.parse(await outputOf(process.execPath, [loadFile, JSON.stringify(whole)])) as LoadResult;

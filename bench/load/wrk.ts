@@ -1,4 +1,4 @@
-// Runs the load generator wrk, if it is installed: it sends the same request from many connections for a time.
+// Runs the load generator wrk, if it is installed. It sends the same request from many connections for a time.
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,11 +7,11 @@ import { type Loaded, outputOf } from './run.ts';
 
 export type WrkPlan = {
   readonly path: string;
-  /** Sends GET requests with these headers instead of posting a payload. */
+  /** Present: sends GET requests with these headers instead of POST requests with a payload. */
   readonly read?: { readonly headers: { readonly [name: string]: string } };
   readonly connections: number;
   readonly seconds: number;
-  /** The directory for its script. */
+  /** The directory for the script that wrk runs. */
   readonly directory: string;
 };
 
@@ -26,7 +26,7 @@ export function hasWrk(): boolean {
   return spawnSync('wrk', ['--version']).error === undefined;
 }
 
-/** Throws if any response is not 2xx or 3xx, or a connection breaks. */
+/** Throws if a response is not 2xx or 3xx, if a response takes more than 10 s, or if a connection breaks. */
 export async function runWrk(service: Loaded, plan: WrkPlan): Promise<WrkResult> {
   const script = join(plan.directory, 'wrk.lua');
   const body = JSON.stringify({ payload: { n: numberText(0) } });

@@ -1,4 +1,5 @@
-// The handlers of BullMQ's workers, in process or sandboxed: a no-op, or three steps by the pattern "process step jobs" of its guide.
+// The handlers of BullMQ's workers, in process or sandboxed: a no-op, or three steps, which follow the pattern "process
+// step jobs" of BullMQ's guide.
 import type { Job } from 'bullmq';
 import { nowMs } from './peer.ts';
 
@@ -6,7 +7,7 @@ type Steps = { readonly step: number };
 
 const stepCount = 3;
 
-/** Returns the time at which it began. */
+/** Handles a job of any queue. Resolves with the time at which it began, in ms since the epoch. */
 async function handle(job: Job): Promise<number> {
   const startedMs = nowMs();
   if (job.queueName === 'steps') {

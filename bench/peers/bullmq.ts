@@ -8,9 +8,12 @@ import { type Facts, type OnRun, type Peer, payloadOf } from './peer.ts';
 import { Server } from './server.ts';
 
 const concurrency = 100;
-/** Concurrency per parallel run of steps. Completing a job also fetches the next waiting one, so some jobs should wait. */
+/**
+ * The worker's concurrency, per parallel run of steps. Completing a job also fetches the next waiting job, so some jobs
+ * should wait.
+ */
 const stepsConcurrencyShare = 0.5;
-/** Each job has a thread. Of 1, 2 and 4 this is the fastest on two cores; child processes are slower. */
+/** The number of threads, one per job. Of 1, 2 and 4 this is the fastest on two cores; child processes are slower. */
 const sandboxConcurrency = 4;
 const sandboxFile = new URL('./bullmq-handlers.js', import.meta.url);
 const bulkMax = 1_000;
@@ -142,7 +145,10 @@ export class BullMq implements Peer {
     return worker;
   }
 
-  /** Subscribes before it adds the job, because the job may end at once. */
+  /**
+   * Adds a job, and resolves when it has ended. The end is awaited before the job is added, because the job may end at
+   * once.
+   */
   async #ended(kind: string, add: (jobId: string) => Promise<void>): Promise<void> {
     const jobId = `${kind}-${performance.now()}-${this.#waiting.size}`;
     const ended = new Promise<void>(resolve => this.#waiting.set(jobId, resolve));

@@ -92,7 +92,7 @@ export class GraphileWorker implements Peer {
     return this.#postgres.vacuum();
   }
 
-  /** The table is counted only when all jobs have run, because counting is slow. */
+  /** The rows of the table are counted only when all jobs have run, because counting is slow. */
   async settled(): Promise<number> {
     if (this.#handled < this.#submitted) return this.#handled;
     const { rows } = await this.#pool.query('select count(*)::int as left from graphile_worker._private_jobs');

@@ -1,4 +1,4 @@
-// HTTP over a Unix socket: JSON requests and responses on persistent connections.
+// HTTP over a Unix socket, with JSON requests and responses on persistent connections.
 import { Agent, request } from 'node:http';
 
 export class HttpSocket {

@@ -1,11 +1,12 @@
-// A peer's process: takes one turn in a folder of its own and prints its figures as JSON. Arguments: the peer's name, the plan.
+// The process of a peer. It takes one turn in a directory of its own, and prints its figures as JSON. Its arguments are
+// the peer's name and the plan.
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Peer } from './peer.ts';
 import { type TurnPlan, takeTurn } from './turn.ts';
 
-/** A peer's packages are loaded only for its turn. */
+/** Each peer by its name. The packages of a peer are loaded only for its turn. */
 const peers: { readonly [name: string]: () => Promise<Peer> } = {
   'bullmq-always': async () =>
     new (await import('./bullmq.ts')).BullMq({ appendfsync: 'always', handlers: 'in process' }),

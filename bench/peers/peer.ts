@@ -2,47 +2,53 @@
 
 export type Facts = {
   readonly versions: string;
-  /** Whether an acknowledged job is on the disk. */
+  /** When a job is synced to the disk: before it is acknowledged, or later. */
   readonly durability: string;
   /** Where handlers run. */
   readonly handlers: string;
-  /** What remains of a finished job. */
+  /** What remains of an ended job. */
   readonly records: string;
   /** How the end of all children is detected. */
   readonly join: string;
 };
 
-/** Called when the handler of job `n` has begun, with the time: ms since the epoch, by `nowMs`. */
+/** Called when the handler of job `n` has begun. `atMs`: the time at which it began, from `nowMs`. */
 export type OnRun = (n: number, atMs: number) => void;
 
 export interface Peer {
   readonly facts: Facts;
-  /** Starts its server, if it has one, in the directory. No job runs yet. Its handlers only call `onRun`. */
+  /**
+   * Starts the peer's server, if it has one, in this directory. No job runs yet. The handlers of single jobs only call
+   * `onRun`.
+   */
   start(directory: string, onRun: OnRun): Promise<void>;
-  /** Resolves when the job is acknowledged. */
+  /** Submits job `n`. Resolves when the job is acknowledged. */
   submit(n: number): Promise<void>;
   /** Whether one call can submit many jobs. */
   readonly hasBulk: boolean;
-  /** Submits jobs with the numbers from 0 in the fastest way it has. Resolves when all are acknowledged. */
+  /** Submits `count` jobs, numbered from 0, in the peer's fastest way. Resolves when all are acknowledged. */
   submitMany(count: number): Promise<void>;
   /** Starts running jobs. */
   work(): Promise<void>;
   /** Stops running jobs until `work` is called again. */
   rest(): Promise<void>;
-  /** Does the maintenance that its server would do by itself in an idle minute after much work. */
+  /** Does the maintenance that the peer's server would do by itself in an idle minute after much work. */
   tidy?(): Promise<void>;
-  /** How many single jobs have settled since the start. */
+  /** The number of single jobs that have settled since the start. */
   settled(): number | Promise<number>;
-  /** Announces how many runs of steps will be parallel, for peers with a setting that depends on it. Called while no run is open. */
+  /**
+   * Announces how many runs of steps will be parallel, for peers with a setting that depends on this number. Called
+   * while no run is open.
+   */
   expectRuns?(atOnce: number): void;
-  /** Runs three durable steps, one after the other. Resolves at their end. */
+  /** Runs three durable steps, one after the other. Resolves when the last step has ended. */
   steps(): Promise<void>;
-  /** Runs the children, and one job after all of them. Resolves at its end. */
+  /** Runs the children, and one job after all of them. Resolves when this job has ended. */
   fanout(children: number): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** The time with fractions of ms, equal in all threads and processes. */
+/** The current time in ms since the epoch, with fractions. All threads and processes have the same clock. */
 export function nowMs(): number {
   return performance.timeOrigin + performance.now();
 }

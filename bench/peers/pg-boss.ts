@@ -1,4 +1,5 @@
-// pg-boss on PostgreSQL: batches by fetch, complete and insert, as its documentation advises for throughput. New jobs wake the worker.
+// pg-boss on PostgreSQL. Jobs are fetched, completed and inserted in batches, as pg-boss's documentation advises for
+// throughput. New jobs wake the worker.
 import PgBoss from 'pg-boss';
 import { installed } from './installed.ts';
 import { type Facts, nowMs, type OnRun, type Peer, payloadOf } from './peer.ts';

@@ -1,4 +1,5 @@
-// plainjob on SQLite, inside this process: one worker, as its documentation advises, that polls every 1 ms.
+// plainjob on SQLite, inside this process. Each type of job has one worker, as plainjob's documentation advises, which
+// polls every 1 ms.
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { better, defineQueue, defineWorker, type Queue, type Worker } from 'plainjob';
@@ -10,7 +11,7 @@ const pollIntervall = 1;
 const ignore = () => {};
 const logger = { error: ignore, warn: ignore, info: ignore, debug: ignore };
 
-/** The data of a job: its number, or that of its run. */
+/** The data of a job: the number of the job, or the number of its run. */
 type Data = { readonly n: string; readonly run: number };
 
 export class PlainJob implements Peer {

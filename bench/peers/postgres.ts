@@ -1,4 +1,5 @@
-// PostgreSQL for the peers that need it: a cluster of its own in a folder, every commit synced, no network.
+// PostgreSQL for the peers that need it: a cluster in a directory of its own, without a network. Every commit is
+// synced.
 import { execFileSync } from 'node:child_process';
 import { chownSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,13 +8,16 @@ import { Server } from './server.ts';
 
 /** Debian's directory for its programs, which is not in PATH. */
 const debianRoot = '/usr/lib/postgresql';
-/** Larger than the defaults, which suit the smallest machines. The durability of commits is unchanged. */
+/**
+ * The settings of the server. They are larger than the defaults, which suit the smallest machines. The durability of
+ * commits is unchanged.
+ */
 const settings = ['shared_buffers=256MB', 'max_wal_size=4GB', 'max_connections=100', 'listen_addresses='];
 
 export type Postgres = {
   readonly url: string;
   readonly version: string;
-  /** Does the work of autovacuum, which would run once a minute. */
+  /** Does the work of autovacuum, which would otherwise run once a minute. */
   vacuum(): Promise<void>;
   stop(): Promise<void>;
 };
@@ -49,7 +53,10 @@ function program(name: string): string {
   return found ?? name;
 }
 
-/** PostgreSQL refuses to run as root; then it runs as the user that its package has created. */
+/**
+ * The user that the server runs as; null: the current user. PostgreSQL refuses to run as root, so root uses the user
+ * that PostgreSQL's package has created.
+ */
 function serverUser(): { readonly uid: number; readonly gid: number } | null {
   if (process.getuid?.() !== 0) return null;
   const idOf = (what: string) => Number(execFileSync('id', [what, 'postgres'], { encoding: 'utf8' }));

@@ -1,4 +1,4 @@
-// Adds Promise.withResolvers, for packages that need a newer Node. It must be imported before them.
+// Adds Promise.withResolvers, for packages that need a newer Node. This module must be imported before those packages.
 
 interface WithResolvers {
   withResolvers?: <T>() => {

@@ -1,4 +1,5 @@
-// Restate: a server that calls handlers over HTTP/2. Jobs enter by its ingress; steps use ctx.run, fan-outs use calls.
+// Restate, a server that calls handlers over HTTP/2. Jobs enter by its ingress; steps use ctx.run, and fan-outs use
+// calls.
 import './promise-resolvers.ts';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -16,7 +17,10 @@ type Payload = { readonly n: string };
 
 const serverPackage = `@restatedev/restate-server-linux-${process.arch}`;
 const nodeName = 'bench';
-/** One log to sync. On two cores this is the fastest of 1, 2, 4, 10 and 24 (the default) at submitting and steps. */
+/**
+ * The number of partitions, each with a log to sync. On two cores, 1 is the fastest of 1, 2, 4, 10 and 24 (the default)
+ * at submitting and at steps.
+ */
 const partitions = 1;
 const options = [
   '--no-logo',
@@ -37,7 +41,7 @@ export class Restate implements Peer {
   #onRun!: OnRun;
   #submitted = 0;
   #handled = 0;
-  /** Handlers of single jobs wait for this promise. */
+  /** The handlers of single jobs wait for this promise; null: they do not wait. */
   #gate: Promise<void> | null = null;
   #openGate: () => void = () => {};
 

@@ -1,4 +1,5 @@
-// Waits for the end of runs by counting in the memory of this process, for peers without steps or joins of their own.
+// Waits for the end of runs by counting in the memory of this process, for peers that have no steps or joins of their
+// own.
 
 export class Runs {
   readonly #waiting = new Map<number, () => void>();
@@ -6,7 +7,7 @@ export class Runs {
   #childrenLeft = 0;
   #onChildren: () => void = () => {};
 
-  /** Begins a run under a new number; resolves when the run of that number has ended. */
+  /** Begins a run under a new number. Resolves when `end` has been called with this number. */
   async run(begin: (run: number) => Promise<unknown>): Promise<void> {
     const run = this.#count++;
     const ended = new Promise<void>(resolve => this.#waiting.set(run, resolve));
@@ -19,7 +20,7 @@ export class Runs {
     this.#waiting.delete(run);
   }
 
-  /** Adds children; resolves when all have ended. */
+  /** Adds children. Resolves when `childEnded` has counted all of them. */
   async children(count: number, add: () => Promise<unknown>): Promise<void> {
     this.#childrenLeft = count;
     const ended = new Promise<void>(resolve => {

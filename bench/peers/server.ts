@@ -1,4 +1,5 @@
-// The server of a peer: it is started in a directory of its own, reached by a socket there, and killed with the process that started it.
+// The server of a peer. It is started in a directory of its own, reached by a socket there, and killed when the process
+// that started it exits.
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { openSync } from 'node:fs';
@@ -12,7 +13,7 @@ export class Server {
   readonly #child: ChildProcess;
   readonly #kill = () => this.#child.kill('SIGKILL');
 
-  /** Its output goes to `server.log` in the directory. */
+  /** Starts the program. Its output goes to `server.log` in the directory. */
   constructor(program: string, args: readonly string[], directory: string, options: SpawnOptions = {}) {
     const log = openSync(join(directory, 'server.log'), 'w');
     this.#child = spawn(program, args, { ...options, stdio: ['ignore', log, log] });
@@ -20,7 +21,7 @@ export class Server {
     process.once('exit', this.#kill);
   }
 
-  /** Asks until it answers. Throws if it has ended or does not answer in time. */
+  /** Calls `ask` until it succeeds. Throws if the server has ended, or if `ask` has not succeeded in time. */
   async ready(ask: () => Promise<unknown>): Promise<void> {
     const endMs = performance.now() + readyMsMax;
     for (;;) {

@@ -1,24 +1,27 @@
-// One peer's turn: each kind of work of the bench "peers", one after the other, on a fresh server.
+// The turn of a peer: each kind of work of the bench "peers", one after the other, on a fresh server.
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Facts, nowMs, type Peer } from './peer.ts';
 
 /** The amount of each kind of work. `fanouts` are numbers of children in ascending order. */
 export type TurnPlan = {
-  /** Jobs before the measurement. Warm-up fan-outs have a tenth as many children; timed work takes `seconds`. */
+  /**
+   * The number of jobs before the measurement. Warm-up fan-outs have a tenth as many children; timed work takes
+   * `seconds`.
+   */
   readonly warmup: number;
-  /** Jobs that are submitted one at a time. */
+  /** The number of jobs that are submitted one at a time. */
   readonly one: number;
-  /** The time for submitting jobs in flight, and for runs at each number of parallel runs. */
+  /** How long jobs are submitted in flight, and how long runs are made at each number of parallel runs. */
   readonly seconds: number;
   readonly inFlight: number;
-  /** Jobs that are submitted in bulk and then drained. */
+  /** The number of jobs that are submitted in bulk and then drained. */
   readonly jobs: number;
   readonly samples: number;
   readonly pauseMs: number;
   readonly runs: number;
   readonly runsAtOnce: readonly number[];
   readonly fanouts: readonly number[];
-  /** A fan-out that takes longer is aborted, and larger ones are skipped. */
+  /** A fan-out that takes longer is aborted, and larger fan-outs are skipped. */
   readonly fanoutMsMax: number;
 };
 
@@ -27,7 +30,7 @@ export type TurnFigures = {
   readonly facts: Facts;
   readonly oneRate: number;
   readonly flightRate: number;
-  /** null: there is no bulk call. */
+  /** Null: the peer has no call for many jobs. */
   readonly bulkRate: number | null;
   readonly drainRate: number;
   /** The number of drained jobs. */
@@ -35,9 +38,9 @@ export type TurnFigures = {
   readonly startUs: readonly number[];
   readonly runUs: readonly number[];
   readonly runRates: readonly number[];
-  /** null: the fan-out was skipped or aborted. */
+  /** The median time of each fan-out. Null: the fan-out was skipped or aborted. */
   readonly fanoutUs: readonly (number | null)[];
-  /** Why a fan-out is missing. */
+  /** Why a fan-out is missing; null: none is missing. */
   readonly shortfall: string | null;
 };
 
@@ -51,7 +54,8 @@ export async function takeTurn(peer: Peer, directory: string, plan: TurnPlan): P
     submitted = await inFlight(plan.inFlight, untilTime(plan.seconds), n => peer.submit(n));
     return submitted;
   });
-  // How many jobs come in flight depends on the peer, so these are not part of the drained queue.
+  // The number of jobs submitted in flight depends on the peer. These jobs are settled first, so that they are not part
+  // of the drained queue.
   const before = warmed + plan.one + submitted;
   await peer.work();
   await settle(peer, before);
@@ -85,12 +89,12 @@ export async function takeTurn(peer: Peer, directory: string, plan: TurnPlan): P
   return { facts: peer.facts, ...rates, drained: plan.jobs, startUs, runUs, ...(await fanOut(peer, plan)) };
 }
 
-/** Small fan-outs are repeated, and the median counts. */
+/** How often a fan-out is repeated; small ones are repeated more often. The median counts. */
 export function fanoutRuns(children: number): number {
   return children < 10_000 ? 5 : 3;
 }
 
-/** The number of warm-up fan-outs; each has a tenth as many children as there are warm-up jobs. */
+/** The number of warm-up fan-outs. Each has a tenth as many children as there are warm-up jobs. */
 export const warmFanouts = 25;
 
 /** Brings the peer into the state of a service that has run for a while. Resolves with the number of submitted jobs. */
@@ -106,7 +110,7 @@ async function warmUp(peer: Peer, { warmup, seconds, inFlight: width, runsAtOnce
   return jobs;
 }
 
-/** Resolves with the number of runs. */
+/** Keeps `width` runs of steps in flight. Resolves with the number of runs. */
 function runAtOnce(peer: Peer, width: number, seconds: number): Promise<number> {
   peer.expectRuns?.(width);
   return inFlight(width, untilTime(seconds), () => peer.steps());
@@ -141,7 +145,7 @@ async function timeUs(work: () => Promise<unknown>): Promise<number> {
   return (performance.now() - startMs) * 1000;
 }
 
-/** The rate per second; `work` resolves with the number of things done. */
+/** Measures how many things `work` does per second. `work` resolves with their number. */
 async function rateOf(work: () => Promise<number>): Promise<number> {
   const startMs = performance.now();
   const count = await work();
@@ -157,7 +161,7 @@ function untilTime(seconds: number): () => boolean {
   return () => performance.now() < endMs;
 }
 
-/** Keeps a fixed number of calls in flight. Resolves with the number of calls. */
+/** Keeps `width` calls in flight while `goesOn` returns true. Resolves with the number of calls. */
 async function inFlight(
   width: number,
   goesOn: (next: number) => boolean,

@@ -1,4 +1,4 @@
-// Evaluates a directory of profiles, as a table for people or as metrics.
+// Evaluates a directory of profiles. The result is a table for people, or metrics.
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Profiler } from 'node:inspector';
 import { join } from 'node:path';
@@ -15,13 +15,16 @@ const functionsShown = 6;
 
 type Thread = { readonly name: string; readonly breakdown: Breakdown };
 export type Account = {
-  /** Named after the file: `<role>-<process>-<thread>`. */
+  /** The measured threads. A thread has the name of its file: `<role>-<process>-<thread>`. */
   readonly threads: readonly Thread[];
-  /** Threads that were blocked by their code and wrote no profile. */
+  /** The names of threads that wrote no profile, because their code blocked them. */
   readonly silent: readonly string[];
 };
 
-/** Reads all profiles of a directory. Only samples within the stretches count; without stretches, all do. */
+/**
+ * Reads all profiles of a directory. Only samples within the stretches count; if there are no stretches, all samples
+ * count.
+ */
 export function readAccount(directory: string, stretches: readonly Stretch[]): Account {
   const spans = stretches.map(({ before, after }) => ({ startUs: before.atUs, endUs: after.atUs }));
   const root = `${pathToFileURL(projectRoot).href}/`;
@@ -63,7 +66,7 @@ export function accountMetrics({ threads }: Account): Metric[] {
   );
 }
 
-/** The percentage of each thread's time by floor, and the functions that take most of it. */
+/** A table with the percentage of each thread's time by floor, and the functions that take most of its time. */
 export function accountTable({ threads, silent }: Account): string {
   const wide = Math.max(...threads.map(({ name }) => name.length));
   const head = ['thread'.padEnd(wide), 'ms'.padStart(8), ...floors.map(floor => floor.padStart(8))].join('');

@@ -1,19 +1,23 @@
-// Breaks a thread's time down by floor and by function, from its CPU profile, within the measured stretches.
+// Breaks down a thread's time by floor and by function, from its CPU profile. Only time within the measured stretches
+// counts.
 import type { Profiler } from 'node:inspector';
 import { type Floor, floorOf, floors } from './floors.ts';
 
-/** In µs of the system's monotonic clock, as profiles have them. */
+/** A span of time, in µs of the system's monotonic clock, like the times in profiles. */
 export type Span = { readonly startUs: number; readonly endUs: number };
 export type FunctionTime = { readonly name: string; readonly floor: Floor; us: number };
 export type Breakdown = {
   /** How much of the spans the profile covers, in µs. */
   readonly wholeUs: number;
   readonly floorsUs: { readonly [floor in Floor]: number };
-  /** Functions by their own time, the largest first. */
+  /** The functions with their own time, without the functions that they call; the largest time comes first. */
   readonly functions: readonly FunctionTime[];
 };
 
-/** A sample is taken to last until the next one. Without spans the whole profile counts. */
+/**
+ * Breaks down a profile. Each sample counts for the time until the next one. If there are no spans, the whole profile
+ * counts.
+ */
 export function breakDown(profile: Profiler.Profile, spans: readonly Span[], root: string): Breakdown {
   const within = spans.length > 0 ? spans : [{ startUs: profile.startTime, endUs: profile.endTime }];
   const floorOfNode = placeNodes(profile, root);
@@ -44,7 +48,7 @@ export function breakDown(profile: Profiler.Profile, spans: readonly Span[], roo
   };
 }
 
-/** Parents come before their children. */
+/** The floor of each node, by the node's id. In a profile, parents come before their children. */
 function placeNodes({ nodes }: Profiler.Profile, root: string): Map<number, Floor> {
   const callers = new Map<number, Floor>();
   const placed = new Map<number, Floor>();

@@ -1,9 +1,12 @@
-// The files of profiles: `<role>-<process>-<thread>` with one of these suffixes.
+// The names of profile files: `<role>-<process>-<thread>` with one of these suffixes.
 
-/** The signal that makes the main thread of a process end its profiles, and those of its threads and hosts. */
+/**
+ * The signal that makes the main thread of a process end and write its profile, and the profiles of its threads and
+ * hosts.
+ */
 export const signal = 'SIGUSR2';
 export const profileSuffix = '.cpuprofile';
-/** The suffix for a thread whose profile is not written yet. */
+/** The suffix of the file of a thread whose profile is not written yet. */
 export const pendingSuffix = '.pending';
 
 const roles: readonly (readonly [ending: string, role: string])[] = [

@@ -1,10 +1,11 @@
-// The floor of the project to which a function belongs, by the path of its code.
+// Finds the floor of the project to which a function belongs, by the path of its code.
 import type { Profiler } from 'node:inspector';
 
 /**
- * `edge`: http/, cli/ and the sockets. `ledger`: actors/. `storage`: the store and LMDB. `host`: the plugin host and the way to
- * it. `plugin`: code that is not the project's. `turns`: turns, and packets between threads. `node`: other JavaScript, called by
- * none of these. `native`: outside of JavaScript and not called by it, as the event loop is. `idle`: waiting for events.
+ * `edge`: http/, cli/, most of service/, and the sockets. `ledger`: actors/, service/ledger/ and service/indexer/.
+ * `storage`: the store and LMDB. `host`: the plugin host and the way to it. `plugin`: code that is not the project's.
+ * `turns`: turns, and packets between threads. `node`: other JavaScript, called by none of these. `native`: outside of
+ * JavaScript and not called by it, as the event loop is. `garbage`: the garbage collector. `idle`: waiting for events.
  */
 export const floors = [
   'edge',
@@ -37,7 +38,7 @@ const ofPath: readonly (readonly [pattern: RegExp, floor: Floor])[] = [
   [/^dist\/runtime\/host\//, 'host'],
   [/^node_modules\/piscina\//, 'host'],
   [/^dist\/runtime\/(loop|turn|link)\.[jt]s$/, 'turns'],
-  // Other code of the project and its packages counts towards its caller.
+  // Code of the project and its packages for which no pattern matches counts as code of its caller.
   [/^(?!dist\/|node_modules\/)/, 'plugin'],
 ];
 

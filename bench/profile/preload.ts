@@ -1,4 +1,5 @@
-// Loaded into every thread of the service and of its plugin hosts before their own code: writes a CPU profile of each.
+// A module that every thread of the service and of its plugin hosts loads before its own code. It writes a CPU profile
+// of the thread.
 import childProcess, { type ChildProcess, type SpawnOptions } from 'node:child_process';
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { Session } from 'node:inspector';
@@ -20,7 +21,7 @@ const session = new Session();
 
 followHosts();
 writeFileSync(file + pendingSuffix, '');
-// A thread that ends before it is asked for its profile leaves none.
+// If a thread ends before it is asked for its profile, it leaves none.
 process.once('exit', () => rmSync(file + pendingSuffix, { force: true }));
 session.connect();
 session.post('Profiler.enable');
@@ -35,7 +36,10 @@ if (isMainThread) {
   });
 }
 
-/** Hosts start with a clean environment and no options; this makes them load this module too. */
+/**
+ * Makes hosts load this module too. They start with a clean environment and no options, so they would not load it
+ * otherwise.
+ */
 function followHosts(): void {
   const spawn = childProcess.spawn as Spawn;
   const spawnFollowed: Spawn = (program, args, options) => {

@@ -7,14 +7,17 @@ import { pendingSuffix, signal } from './files.ts';
 
 const writtenMsMax = 20_000;
 
-/** Options of node that profile every thread of a service into a directory. */
+/** The options of node that write a profile of every thread of a service into a directory. */
 export function profilingOptions(directory: string): string[] {
   const preload = pathToFileURL(preloadFile);
   preload.searchParams.set('directory', pathToFileURL(directory).href);
   return ['--import', preload.href];
 }
 
-/** Resolves when all threads have written their profiles, or the others are blocked by their code. */
+/**
+ * Makes the threads write their profiles. Resolves when all have done so, or after 20 s, because a thread that is
+ * blocked by its code writes none.
+ */
 export async function endProfiles(pid: number, directory: string): Promise<void> {
   const endMs = performance.now() + writtenMsMax;
   process.kill(pid, signal);

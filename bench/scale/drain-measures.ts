@@ -1,4 +1,5 @@
-// The figures of draining a queue at one size: the best of several rounds, so that a disturbance does not look like growth.
+// Measures how fast a queue of one size is drained. The best of several rounds counts, so that a disturbance does not
+// look like growth.
 import { type Drained, drainQueue, type QueuePlan } from '../queue.ts';
 import type { Service } from '../service.ts';
 import type { Stage } from '../stage.ts';

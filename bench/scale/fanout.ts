@@ -9,7 +9,10 @@ import { growthOutcome, mb, ms, perSecond, type Step, sizesBetween } from './gro
 type Fanout = {
   readonly from: number;
   readonly children: number;
-  /** Each size has as many runs as have this many children together, at least one and at most `runs`. */
+  /**
+   * Sets the number of runs of each size: their children together are at most this many. There is at least one run, and
+   * there are at most `runs`.
+   */
   readonly childrenInAll: number;
   readonly runs: number;
 };

@@ -1,4 +1,4 @@
-// The figures of a bench on how cost grows: the same measures at each size, as metrics and as a plot.
+// The figures of a bench that measures how cost grows: the same measures at each size, as metrics and as a plot.
 import type { Metric, Outcome } from '../bench.ts';
 import { drawPlot } from '../plot.ts';
 
@@ -14,7 +14,7 @@ export type Growth = {
   readonly steps: readonly Step[];
 };
 
-/** Metrics are called `<measure>_<size>`, the plot `<bench>.svg`. */
+/** The metrics have the names `<measure>_<size>`; the plot is the file `<bench>.svg`. */
 export function growthOutcome({ bench, title, axis, steps }: Growth): Pick<Outcome, 'metrics' | 'files'> {
   const metrics = steps.flatMap(({ at, measures }) =>
     Object.entries(measures).map(([name, measure]): Metric => ({ name: `${name}_${at}`, ...measure })),
@@ -26,7 +26,7 @@ export function growthOutcome({ bench, title, axis, steps }: Growth): Pick<Outco
   return { metrics, files: { [`${bench}.svg`]: drawPlot({ title, scale: 'logarithmic', axis, panels }) } };
 }
 
-/** Sizes from `from` to `to`, each `times` the one before. */
+/** The sizes from `from` to `to`; each is `times` times the size before. */
 export function sizesBetween(from: number, to: number, times: number): number[] {
   const sizes: number[] = [];
   for (let size = from; size <= to; size *= times) sizes.push(size);

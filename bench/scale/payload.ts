@@ -9,7 +9,7 @@ import { growthOutcome, mb, type Step, sizesBetween } from './growth.ts';
 type Payload = {
   readonly from: number;
   readonly to: number;
-  /** Jobs with the smallest payload. Larger payloads have as many jobs as have `bytes` together, if that is fewer. */
+  /** The number of jobs of each size. If their payloads would exceed `bytes` together, there are fewer jobs. */
   readonly jobs: number;
   readonly bytes: number;
   readonly rounds: number;

@@ -13,7 +13,7 @@ type Stored = {
   readonly from: number;
   /** The largest number of stored jobs; each size is ten times the one before. */
   readonly stored: number;
-  /** The jobs of one round of draining. */
+  /** The number of jobs that one round drains. */
   readonly jobs: number;
   readonly rounds: number;
   readonly connections: number;

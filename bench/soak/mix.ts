@@ -6,7 +6,10 @@ import { pause } from '../pause.ts';
 export const pipeline = { name: 'soak', on: 'bench.soak', steps: fanSteps() };
 
 const children = 20;
-/** Calls of each kind per hundred. The jobs of a run are the run itself, its first and last step, and its children. */
+/**
+ * The kinds of calls. `share`: how many of a hundred calls are of this kind. `jobs`: how many jobs a call makes; for a
+ * run, these are the run itself, its first and last step, and its children.
+ */
 const mix = [
   { share: 80, path: '/plugin/noop/run', payload: { n: 1 }, jobs: 1 },
   { share: 15, path: '/plugin/wait/run', payload: {}, jobs: 1 },
@@ -19,7 +22,7 @@ const order = Array.from({ length: 100 }, (_, n) => {
 });
 
 const tickMs = 5;
-/** The most calls in flight. Beyond it, due calls are skipped. */
+/** The maximum number of calls in flight. Calls that are due beyond it are skipped. */
 const callsMax = 256;
 
 export class Mix {
@@ -33,7 +36,7 @@ export class Mix {
     this.#caller = caller;
   }
 
-  /** Keeps a number of calls in flight; returns calls per second. */
+  /** Keeps `atOnce` calls in flight for a time. Resolves with the number of calls per second. */
   async closed(atOnce: number, seconds: number): Promise<number> {
     const before = this.calls;
     const endMs = performance.now() + seconds * 1000;
@@ -44,7 +47,7 @@ export class Mix {
     return (this.calls - before) / seconds;
   }
 
-  /** Makes a number of calls per second until `isEnough` says so. Throws if one is not accepted. */
+  /** Makes `perSecond` calls per second until `isEnough` returns true. Throws if a call is not accepted. */
   async offered(perSecond: number, isEnough: () => boolean): Promise<void> {
     const startMs = performance.now();
     let failure: unknown = null;

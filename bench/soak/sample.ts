@@ -18,13 +18,18 @@ export type Sample = {
   readonly p99Ms: number;
   /** The jobs that have not ended. */
   readonly unsettled: number;
-  /** Of service and hosts, without the connections of callers: their number depends on the callers. */
+  /**
+   * The open descriptors of service and hosts. Connections of callers do not count, because their number depends on the
+   * callers.
+   */
   readonly descriptors: number;
   readonly threads: number;
   readonly files: number;
-  /** The sizes of the data files of ledger and index, and of the segments of the commit log. */
+  /** The size of the ledger's data file. */
   readonly ledgerMb: number;
+  /** The size of the index's data file. */
   readonly indexMb: number;
+  /** The size of the commit log's files together. */
   readonly logMb: number;
   /** The checkpoints of the ledger per minute, since the last sample. */
   readonly checkpoints: number;
@@ -56,12 +61,15 @@ export function checkpointNumber(state: string): number {
   return readCheckpoint(logDirectoryOf(state))?.number ?? 0;
 }
 
-/** 0 if the file has just been removed. */
+/** The size of a file in MiB; 0 if it has just been removed. */
 function sizeMb(path: string): number {
   return (statSync(path, { throwIfNoEntry: false })?.size ?? 0) / 2 ** 20;
 }
 
-/** The connections to the service's port, as `/proc/PID/fd` names them. See proc(5), `/proc/net/tcp`. */
+/**
+ * The open connections to the service's port, named as the links in `/proc/PID/fd` name them. See proc(5),
+ * `/proc/net/tcp`.
+ */
 function connectionsOf(service: Service): Set<string> {
   const established = '01';
   const port = Number(service.url.port).toString(16).toUpperCase().padStart(4, '0');
@@ -71,7 +79,7 @@ function connectionsOf(service: Service): Set<string> {
   return new Set(ours.map(column => `socket:[${column[9]}]`));
 }
 
-/** Empty if the process has just ended. */
+/** The names in a directory of /proc; empty if the process has just ended. */
 function namesIn(directory: string): string[] {
   try {
     return readdirSync(directory);
@@ -80,7 +88,7 @@ function namesIn(directory: string): string[] {
   }
 }
 
-/** Empty if the descriptor has just been closed. */
+/** What the descriptor refers to; empty if it has just been closed. */
 function targetOf(descriptor: string): string {
   try {
     return readlinkSync(descriptor);

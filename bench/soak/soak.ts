@@ -15,15 +15,16 @@ type Soak = {
   readonly minutes: number;
   /** The load as a fraction of the service's capacity with the same mix. */
   readonly load: number;
-  /** How long its capacity is measured. */
+  /** How long the capacity of the service is measured. */
   readonly measureSeconds: number;
   readonly reloadSeconds: number;
   readonly wildSeconds: number;
   readonly jobsKept: number;
 };
 
-/** The number of samples over the whole time. The plot has a point for each group of them. */
+/** The number of samples over the whole time. */
 const samplesCount = 100;
+/** The number of points in the plot. Each is the median of a group of samples. */
 const plotPoints = 20;
 const singlesPauseMs = 20;
 const atOnce = 64;
@@ -90,7 +91,7 @@ export const soak: Bench<Soak> = {
   },
 };
 
-/** The capacity: calls per second whose jobs have ended. */
+/** The capacity of the service: calls per second whose jobs have ended. */
 async function measured(mix: Mix, caller: Caller, seconds: number): Promise<number> {
   const [before, startMs] = [mix.calls, performance.now()];
   await mix.closed(atOnce, seconds);
@@ -160,7 +161,7 @@ async function sampled({ service, stage, minutes, endMs, samples, onSingles }: S
   }
 }
 
-/** Compares the last tenth of the time with its second tenth. */
+/** Compares the last tenth of the samples with the second tenth. */
 function compared(samples: readonly Sample[]): Metric[] {
   const tenth = Math.floor(samples.length / 10);
   const [second, last] = [samples.slice(tenth, 2 * tenth), samples.slice(-tenth)];

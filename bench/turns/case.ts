@@ -1,17 +1,19 @@
-// A case of the bench of turns: the pipelines of a service, and the work that is given to it.
+// A case of the bench "turns": the pipelines of a service, and the work that the service gets.
 import type { Caller, Job } from '../caller.ts';
 import { until } from '../pause.ts';
 
 export type Sizes = {
-  /** The length of a text that conditions examine. */
+  /** The length of the text that a condition examines. */
   readonly characters: number;
-  /** How many chains, events or steps with a condition examine it. */
+  /** How many children or events have a text that a condition examines. */
   readonly conditions: number;
-  /** The entries of a plugin's state, and the jobs that change it. */
+  /** The number of entries of a plugin's state. */
   readonly entries: number;
+  /** The number of jobs that change this state. */
   readonly updates: number;
-  /** The size of each child's result, and the number of children. */
+  /** The size of each child's result. */
   readonly childBytes: number;
+  /** The number of children. */
   readonly children: number;
   /** The size of a single result. */
   readonly resultBytes: number;
@@ -23,13 +25,13 @@ export type Case = {
   readonly pipelines?: readonly object[];
   /** Runs before the measurement. */
   readonly prepare?: (caller: Caller, sizes: Sizes) => Promise<unknown>;
-  /** Does the work; resolves with the number of jobs, events or conditions. */
+  /** Does the work. Resolves with the number of jobs, events or conditions. */
   readonly run: (caller: Caller, sizes: Sizes) => Promise<number>;
 };
 
 const msMax = 300_000;
 
-/** A step with a command of the plugin whose answers are much work. */
+/** A step that runs a command of the plugin `heavy`, whose answers are much work for the ledger. */
 export const uses = (id: string, command: string, more: object = {}) => ({ id, uses: `heavy.${command}`, ...more });
 export const range = (count: number): number[] => Array.from({ length: count }, (_, n) => n);
 
@@ -56,7 +58,7 @@ export async function idle(caller: Caller): Promise<void> {
   await until(look, { everyMs: 5, withinMs: msMax, what: 'the end of all jobs' });
 }
 
-/** Waits until so many runs have succeeded. */
+/** Waits until at least this many runs have succeeded. */
 export async function succeeded(caller: Caller, runs: number): Promise<void> {
   const look = async () => ((await caller.total(runsPath)) >= runs ? true : undefined);
   await until(look, { everyMs: 5, withinMs: msMax, what: `the end of ${runs} runs` });

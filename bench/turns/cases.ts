@@ -1,11 +1,11 @@
-// Kinds of work whose size plugins and callers decide, and that are expensive for the ledger.
+// The cases of the bench "turns": work that is expensive for the ledger, and whose size plugins and callers decide.
 import type { Caller } from '../caller.ts';
 import { type Case, idle, range, run, type Sizes, submit, succeeded, uses } from './case.ts';
 import { largeCases } from './large-cases.ts';
 
-/** A condition without a literal that could be searched for first. No text of the plugin matches it. */
+/** A condition whose pattern has no literal to search for first. No text of the plugin matches the pattern. */
 const matches = { path: 'payload.text', op: 'regex', value: '(a.{0,300}b){3}[^ab]' };
-/** The most steps of a definition. */
+/** The number of steps with a condition in the pipeline `chain`. */
 const stepsMax = 64;
 
 const emittingForEach = {
@@ -15,7 +15,7 @@ const emittingForEach = {
   ],
 };
 
-/** A response may update half of the entries. */
+/** Fills the plugin's state by two jobs, because a response may update only half of the entries. */
 async function fill(caller: Caller, { entries }: Sizes): Promise<void> {
   for (const first of [0, 1]) await submit(caller, '/plugin/heavy/fill', { first, entries });
 }

@@ -1,10 +1,10 @@
-// Work with single large values: elements of fan-outs, payloads of events, and what conditions look into.
+// Cases with single large values: elements of fan-outs, payloads of events, and the values that conditions examine.
 import type { Caller } from '../caller.ts';
 import { type Case, range, run, submit, succeeded, uses } from './case.ts';
 
 const announced = 'heavy.announced';
 const lacks = { not: { path: 'payload.items', op: 'contains', value: 101 } };
-/** Each is looked for in the whole text. */
+/** A condition that searches the whole text for each of eight words. */
 const mentionsNone = { not: { any: range(8).map(n => ({ path: 'payload.text', op: 'contains', value: `y${n}` })) } };
 const waiting = (name: string, condition: object) => ({
   name,

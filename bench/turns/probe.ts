@@ -1,7 +1,8 @@
-// Measures the CPU time of each turn of the ledger from inside the service, by a module that its threads load first.
+// Measures the CPU time of each turn of the ledger from inside the service, by a module that the threads of the service
+// load first.
 import { readFileSync } from 'node:fs';
 
-/** Shorter turns are only counted. */
+/** Turns that take at most this much CPU time are not noted. */
 const notedMs = 5;
 
 const code = (file: string): string => `
@@ -20,7 +21,7 @@ if (/ledger\\/thread\\.[jt]s$/.test(process.argv[1] ?? '')) {
 }
 `;
 
-/** Options of node that make the service write its longer turns to this file. */
+/** The option of node with which the service writes the CPU times of its longer turns to this file. */
 export function notingTurns(file: string): string {
   return `--import=data:text/javascript,${encodeURIComponent(code(file))}`;
 }

@@ -1,5 +1,5 @@
-// Dashboards without a browser: each keeps a stream of events open and repeats the reads that a page in Chromium was seen to make. A browser
-// would take its own work from the cores of the service that is measured.
+// Dashboards without a browser. Each keeps a stream of events open, and repeats the reads that a page in Chromium has
+// made before. A browser would use the cores of the service that is measured.
 import { connect, type Socket } from 'node:net';
 import type { BrowserContext } from '../browser.ts';
 import { Connection } from '../load/connection.ts';
@@ -8,12 +8,15 @@ import { pause } from '../pause.ts';
 import type { Service } from '../service.ts';
 
 export type PageHabits = {
-  /** The path of the stream that the page had open last. */
+  /** The path of the event stream that the page opened last. */
   readonly stream: string;
   readonly reads: readonly { readonly path: string; readonly everyMs: number }[];
 };
 
-/** Watches what a page of the dashboard requests while `work` goes on; its first reads do not count. */
+/**
+ * Opens a page of the dashboard in a browser, and counts its requests during `work`. Only requests after the first
+ * second of `work` count.
+ */
 export async function habitsOf(
   context: BrowserContext,
   service: Service,
@@ -32,7 +35,7 @@ export async function habitsOf(
   await page.goto(`${service.url}ui${at}`);
   await page.getByRole('main').waitFor();
   const working = work();
-  // By then the page has noticed that the service is busy.
+  // After this time, the page has noticed that the service is busy.
   await pause(1_000);
   isWatched = true;
   const startMs = performance.now();
@@ -43,7 +46,7 @@ export async function habitsOf(
   return { stream, reads: [...counts].map(([path, count]) => ({ path, everyMs: watchedMs / count })) };
 }
 
-/** Opens so many dashboards. The returned function closes them, and returns the number of reads that were answered. */
+/** Opens `count` dashboards. The returned function closes them, and returns the number of reads that were answered. */
 export async function openDashboards(
   service: Service,
   { stream, reads }: PageHabits,
@@ -73,7 +76,7 @@ export async function openDashboards(
           answered++;
         });
       };
-      // Not all at once.
+      // The dashboards begin at different times, so that they do not all read at once.
       timers.push(setTimeout(() => timers.push(setInterval(read, everyMs)), (everyMs * n) / count));
     }
   }

@@ -1,9 +1,9 @@
-// Pages of the dashboard in Chromium, and how long they take.
+// Opens pages of the dashboard in Chromium, and measures how long they take.
 import { get } from 'node:http';
 import type { BrowserContext, Page } from '../browser.ts';
 import type { Service } from '../service.ts';
 
-/** The bytes of the page and of all that it loads before its script runs, as gzip sends them. */
+/** The number of bytes, compressed by gzip, of the page and of everything that it loads before its script runs. */
 export async function firstLoadBytes(service: Service): Promise<number> {
   const page = await fetch(new URL('/ui', service.url)).then(answer => answer.text());
   const named = [...page.matchAll(/(?:src|href)="(\/ui\/[^"]+)"/g)].map(match => match[1]!);
@@ -24,7 +24,7 @@ function gzipBytes(url: URL): Promise<number> {
   });
 }
 
-/** A context of the browser in which the dashboard is signed in. */
+/** Signs in to the dashboard in this context of the browser. */
 export async function signIn(context: BrowserContext, service: Service): Promise<void> {
   await context.addInitScript(`sessionStorage.setItem('headgate.token', ${JSON.stringify(service.token)})`);
 }
@@ -37,7 +37,7 @@ export async function visitJobs(page: Page, service: Service, times: number): Pr
     await page.getByRole('heading', { name: 'Now', level: 1 }).waitFor();
     const link = page.getByRole('link', { name: 'Jobs', exact: true });
     await link.waitFor();
-    // In the page, so that the browser's remote control is not measured.
+    // Measures inside the page, so that the browser's remote control does not count.
     timesMs.push(
       (await page.evaluate(`new Promise(resolve => {
         const link = [...document.querySelectorAll('nav a')].find(node => node.textContent.trim() === 'Jobs');
@@ -55,7 +55,10 @@ export async function visitJobs(page: Page, service: Service, times: number): Pr
   return timesMs;
 }
 
-/** Scrolls through the list until it has so many rows; the size of the page's heap in MB then, and the most rows that were in the document. */
+/**
+ * Scrolls through the list of jobs until it has more than `rows` rows. `heapMb`: the size of the page's heap then, in
+ * MB. `rowsMax`: the largest number of rows that were in the document at once.
+ */
 export async function scrollJobs(
   page: Page,
   service: Service,
