@@ -14,7 +14,8 @@ type Backup = {
   readonly payloadBytes: number;
   readonly connections: number;
   /**
-   * The length of each measurement of calls. There is one before the backup, and one after the other during the backup.
+   * The length of each measurement of calls. One measurement precedes the backup; during the backup, they follow each
+   * other.
    */
   readonly seconds: number;
 };

@@ -26,7 +26,7 @@ type Bare = {
   readonly fans: number;
   /**
    * The number of connections for measuring how fast jobs are accepted. Parallel runs are measured on a quarter of
-   * them, and on `runsMany`.
+   * these connections, and on `runsMany` connections.
    */
   readonly connections: number;
   readonly seconds: number;

@@ -85,7 +85,7 @@ export class Caller {
     return this.#get(path) as Promise<T>;
   }
 
-  /** Throws if the status is not 2xx. */
+  /** Sends a POST whose answer does not matter. Throws if the status is not 2xx. */
   async post(path: string, body: object): Promise<void> {
     const headers = { 'Content-Type': 'application/json' };
     const response = await this.#fetch(path, { method: 'POST', body: JSON.stringify(body), headers });

@@ -6,7 +6,9 @@ import type { Stage } from './stage.ts';
 
 type Drain = {
   readonly jobs: number;
-  /** Jobs that run before the gates close, so that code is compiled and the pace of the command is known. */
+  /**
+   * The number of jobs that run before the gates close, so that code is compiled and the pace of the command is known.
+   */
   readonly warmup: number;
   readonly connections: number;
   readonly sampleEvery: number;

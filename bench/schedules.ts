@@ -1,4 +1,4 @@
-// Bench: how late schedules fire in an idle service, and how long it takes until ten thousand have fired that are due
+// Bench: how late schedules fire in an idle service, and how long ten thousand schedules take to fire if they are due
 // in the same second.
 import { atMost, type Bench } from './bench.ts';
 import type { Caller } from './caller.ts';

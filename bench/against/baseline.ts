@@ -6,7 +6,7 @@ import { baselineFile } from '../project.ts';
 import { type Change, changeRecords } from './change.ts';
 
 export type Source = {
-  /** The abbreviated hash; null outside a repository. */
+  /** The abbreviated hash of the commit; null outside a repository. */
   readonly commit: string | null;
   /** Whether the checkout has changes that are not in `commit`. Changes of bench/baseline.jsonl do not count. */
   readonly dirty: boolean;

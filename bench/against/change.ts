@@ -10,9 +10,9 @@ export type Round = { readonly before: readonly Metric[]; readonly after: readon
 export type Change = {
   readonly name: string;
   readonly unit: string;
-  /** The median of all rounds before the change. */
+  /** The median over all rounds, measured with the build before the change. */
   readonly before: number;
-  /** The median of all rounds after the change. */
+  /** The median over all rounds, measured with the build after the change. */
   readonly after: number;
   /** The value after the change divided by the value before it. Null: `before` is 0 in a round. */
   readonly ratio: Ratio | null;

@@ -11,7 +11,7 @@ export type Work = {
    * none.
    */
   readonly value: (figures: TurnFigures) => number | null;
-  /** How many times better than the best peer headgate should be. */
+  /** How many times better headgate should be than the best peer. */
   readonly target?: number;
 };
 

@@ -146,7 +146,7 @@ export class BullMq implements Peer {
   }
 
   /**
-   * Adds a job, and resolves when it has ended. The end is awaited before the job is added, because the job may end at
+   * Adds a job, and resolves when it has ended. Listens for the end before the job is added, because the job may end at
    * once.
    */
   async #ended(kind: string, add: (jobId: string) => Promise<void>): Promise<void> {

@@ -11,7 +11,10 @@ export type TurnPlan = {
   readonly warmup: number;
   /** The number of jobs that are submitted one at a time. */
   readonly one: number;
-  /** How long jobs are submitted in flight, and how long runs are made at each number of parallel runs. */
+  /**
+   * How long jobs are submitted with `inFlight` calls at once, and how long runs are made at each number in
+   * `runsAtOnce`.
+   */
   readonly seconds: number;
   readonly inFlight: number;
   /** The number of jobs that are submitted in bulk and then drained. */
