@@ -1,5 +1,5 @@
-// The type of a bench: a function with parameters for `smoke` and for `real`. It returns metrics, and the work that was
-// really done.
+// The type of a bench. A bench has parameters for `smoke` and for `real`, and a function that returns metrics and the
+// work that was really done.
 import type { Stage } from './stage.ts';
 
 export type Parameters = { readonly [name: string]: number };

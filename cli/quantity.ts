@@ -2,7 +2,7 @@
 import { InvalidArgumentError } from 'commander';
 import { parseDuration } from '../config/quantity.ts';
 
-/** The longest duration in whole days that a timer of Node can take: a timer of 2^31 ms or more fires at once. */
+/** The longest duration in whole days that a timer of Node can take. A timer of 2^31 ms or more fires at once. */
 const timerMsMax = 24 * 86_400_000;
 
 /** Parses a duration such as 30s. Returns milliseconds, at most `timerMsMax`. */

@@ -258,7 +258,7 @@ export type Config = {
   readonly backups: {
     /** How often a backup is written; null: no backups are scheduled. */
     readonly everyMs: number | null;
-    /** How many backups remain after each scheduled backup, counting only those whose names are times. */
+    /** How many backups remain after a scheduled backup. Only backups whose names are times count. */
     readonly keep: number;
     /** The directory of the backups. */
     readonly into: string;

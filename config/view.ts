@@ -50,8 +50,8 @@ export function redact(value: Json): Json {
 }
 
 /**
- * The document of `GET /config/view`. For a plugin, `concurrency` lists the commands that allow more than 1. `schedules` is left out if there
- * are none.
+ * The document of `GET /config/view`. For a plugin, `concurrency` lists the commands whose concurrency is above 1.
+ * `schedules` is left out if there are none.
  */
 export function viewOf({ service, api, plugins, disabledPlugins, pipelines, schedules }: Config): JsonObject {
   type Shown = { readonly config: JsonObject; readonly concurrency?: { readonly [command: string]: number } };

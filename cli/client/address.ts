@@ -94,9 +94,9 @@ function locate({
 }
 
 /**
- * The URL of a listener on this machine. Loopback replaces a wildcard address. An address of another machine is refused:
- * a configuration in the working directory may come from another user, and must not make the command send API tokens to another
- * machine.
+ * The URL of a listener on this machine. Loopback replaces a wildcard address. An address of another machine is
+ * refused. The reason is that a configuration in the working directory may come from another user, and must not make
+ * the command send API tokens to another machine.
  */
 function ownUrl(listen: ServiceAddress, source: string): string {
   if (!isOwn(listen.host))
@@ -117,8 +117,9 @@ function isOwn(host: string): boolean {
 }
 
 /**
- * At most `tokensMax` API tokens: the unexpired tokens of the configuration, with scope `*` first, then the local token from the state
- * directory. None if `isOthers`: a configuration of another user was found in the working directory.
+ * At most `tokensMax` API tokens: the unexpired tokens of the configuration, with scope `*` first, then the local token
+ * from the state directory. There are none if `isOthers`, which means that a configuration of another user was found in
+ * the working directory.
  */
 function tokensOf({ mainFile, statePath, tokens: { value, doubts } }: ClientAccess, isOthers: boolean): Tokens {
   const way = 'or set HEADGATE_TOKEN';

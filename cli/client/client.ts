@@ -69,7 +69,8 @@ export class Client {
         return response;
       } catch (error) {
         if (!(error instanceof CommandFailure) || error.exitStatus !== exitStatus.denied) throw error;
-        // If all tokens are refused, the first 403 is reported, else the last 401: a missing scope explains more than an unknown token.
+        // If all tokens are refused, the first 403 is reported, else the last 401, because a missing scope explains
+        // more than an unknown token.
         if (refused?.problem['status'] !== 403) refused = error;
       }
     }

@@ -16,7 +16,7 @@ export type LaneDocument = TimesDocument & {
   /** The maximum number of running jobs of the lane (`parallelism` of the plugin). Null: only the number of workers limits the lane. */
   readonly limit: number | null;
   readonly oldest_queued_at: string | null;
-  /** What holds all jobs of the lane. */
+  /** Why all jobs of the lane are held; absent: they are not. */
   readonly hold?: { readonly reason: string; readonly detail: string };
   /** The state of the plugin's circuit breaker. */
   readonly breaker?: string;

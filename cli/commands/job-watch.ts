@@ -33,8 +33,8 @@ export const jobWatch = clientCommand({
       await show(endOf(watched));
       return exitStatusOfJob(watched.status);
     }
-    // True at first and after each loss of events, until the job is read again: the job may have ended without an event on this
-    // stream.
+    // True at first and after each loss of events, until the job is read again. The job may have ended without an event
+    // on this stream.
     let isUnsure = true;
     /** The state of the job when this command first printed it, as an event; null until then. */
     let standing: StreamEvent | null = null;

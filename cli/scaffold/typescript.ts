@@ -1,5 +1,5 @@
-// A new plugin in TypeScript. The plugin needs no package: it contains a copy of the types of headgate, and types are removed when the
-// plugin is loaded.
+// A new plugin in TypeScript. The plugin needs no package, because it contains a copy of the types of headgate, and
+// types are removed when the plugin is loaded.
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';

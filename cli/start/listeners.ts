@@ -139,7 +139,10 @@ export class HttpListeners implements Listeners {
     });
   }
 
-  /** The common options of all listeners except the API. Their log does not warn of 401 or 403: `refusedDelivery` logs refused deliveries. */
+  /**
+   * The common options of all listeners except the API. Their log does not warn of 401 or 403, because
+   * `refusedDelivery` logs refused deliveries.
+   */
   #common(prefix: string) {
     const { service, workLog } = this.#options;
     const log = workLog.serverLog(false);

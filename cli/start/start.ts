@@ -172,7 +172,7 @@ export async function start({
 
 /** Backs up the state if this start gives it a newer format. */
 async function backUp(config: Config, log: Logger): Promise<void> {
-  // If the ledger cannot be read, no backup is written: the ledger's thread then reports the reason and the remedy.
+  // If the ledger cannot be read, no backup is written, and the ledger's thread reports the reason and the remedy.
   if ((await formatToUpgrade(config.state.path).catch(() => null)) === null) return;
   try {
     const backup = await backUpBeforeUpgrade(config, version);

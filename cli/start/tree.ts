@@ -22,8 +22,8 @@ export function tree(service: Service, listeners: HttpListeners, graceMs: number
     { name: 'reads', start: service.startReads, restarts: true, stopMsMax: 1_000 },
     // The indexer's thread is never terminated. It ends by itself after its transaction.
     { name: 'indexer', start: service.startIndexer, restarts: true, stopMsMax: 5_000 },
-    // The HTTP servers stop first, and their stop drains the service: GET requests are answered until the ledger has ended the
-    // running jobs and the hosts. Only then do the servers stop accepting connections.
+    // The HTTP servers stop first, and their stop drains the service. GET requests are answered until the ledger has
+    // ended the running jobs and the hosts. Only then do the servers stop accepting connections.
     { name: 'http', start: listeners.start, restarts: false, stopMsMax: drainMsMax },
   ];
 }

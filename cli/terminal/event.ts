@@ -25,7 +25,7 @@ const typeWidth = 20;
  * that did not succeed, and the error.
  */
 export function eventLine({ type, fields }: StreamEvent): TerminalLine {
-  // The ids of the root and the run are left out: they are for programs.
+  // The ids of the root and the run are left out, because they are for programs.
   const { at, plugin, command, job_id: id, error, root_id: _root, run_id: _run, counts, ...more } = fields;
   const worse = counts === undefined ? null : unsuccessfulText({ counts: counts as Counts });
   const style = Object.hasOwn(styles, type) ? styles[type]! : 'bold';

@@ -1,5 +1,5 @@
-// A screen that is redrawn repeatedly. Its events are keys, size changes, calls of `wake`, and its end. It uses the alternate screen of the
-// terminal: when the screen closes, the terminal shows its earlier contents again.
+// A screen that is redrawn repeatedly. Its events are keys, size changes, calls of `wake`, and its end. It uses the
+// alternate screen of the terminal, so that the terminal shows its earlier contents again when the screen closes.
 import type { Io } from '../io.ts';
 import { type Piece, printable, type TerminalLine, textOf, writeLine } from './text.ts';
 

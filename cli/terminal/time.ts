@@ -1,4 +1,4 @@
-// Times and durations for people.
+// Formats times and durations for people.
 
 /** Formats a duration as `850 µs`, `12.3 ms`, `1.25 s`, `2m 05s`, `3h 10m` or `2d 03h`. */
 export function formatMs(ms: number): string {

@@ -35,7 +35,7 @@ const types: { readonly [type: string]: (value: Json) => boolean } = {
   object: isMap,
 };
 
-/** Keywords about the value itself: each function returns whether the value breaks the keyword. */
+/** The checks of the keywords about the value itself. Each function returns whether the value breaks the keyword. */
 const breaks: { readonly [keyword: string]: Break } = {
   type: (value, type: string) => !types[type]!(value),
   minimum: (value, least: number) => isNumber(value) && value < least,
@@ -90,7 +90,7 @@ export function mismatchesOf(
 }
 
 /**
- * Yields the mismatches of a value. The keys of a map are checked before the values of the map: `isValid` can then reject an
+ * Yields the mismatches of a value. The keys of a map are checked before its values, so that `isValid` can reject an
  * alternative by its keys alone.
  */
 function* walk(value: Json, written: JsonObject, definitions: Definitions, path: NodePath): Generator<Mismatch> {

@@ -6,7 +6,10 @@ export type ConfigProblem = {
   readonly place: SourceLocation | null;
   readonly path: NodePath;
   readonly message: string;
-  /** True: problems at the same place that are not causes themselves are consequences of this problem, and are left out. */
+  /**
+   * True: this problem causes the other problems at the same place. They are left out, unless they are causes
+   * themselves.
+   */
   readonly isCause?: true;
 };
 export type Report = (problem: ConfigProblem) => void;

@@ -19,7 +19,10 @@ export type StepContext = {
   /** Why a known plugin cannot be used, for example because it is disabled; null: the plugin is unknown. */
   readonly whyUnusable: (plugin: string) => string | null;
   readonly reportAt: ReportAt;
-  /** By id: the path of each step that sets an id, and of each step of a phase, where the position also counts as an id. */
+  /**
+   * The path of each step that sets an id, by this id. In a phase, the position of a step without an id also counts as
+   * an id.
+   */
   readonly ids: Map<string, NodePath>;
 };
 
@@ -86,7 +89,7 @@ function readStep(
   }
 }
 
-/** Reads the fields, except `timeout`, that only steps with `uses` or `call` have. */
+/** Reads `foreach`, `fail_fast`, `with` and `baggage`, which only steps with `uses` or `call` have. */
 function readWork(value: StepSource, at: NodePath, reportAt: ReportAt) {
   const failFast = value['fail_fast'];
   if (failFast !== undefined && value['foreach'] === undefined)

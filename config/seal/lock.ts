@@ -1,4 +1,4 @@
-// The lock file: every sealed file with size and hash, authenticated with the seal key.
+// The lock file lists every sealed file with its size and hash. It is authenticated with the seal key.
 //
 //   headgate-lock/1 <HMAC-SHA-256 in hex, of "headgate-lock/1\n" and the lines below>
 //   {"number":7,"strict":true,"directory":"/etc/headgate"}

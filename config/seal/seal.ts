@@ -68,8 +68,8 @@ export function checkSeal(reading: ConfigReading, options: SealOptions): Sealing
 
   const { lock } = onDisk;
   const isOlder = lock !== null && lock.number < (accepted.lock?.number ?? 0);
-  // A valid lock that is not older than the accepted one says whether it is strict. Without such a lock, strict mode applies if the lock file
-  // claims to be strict, or if the accepted lock was strict.
+  // If there is a valid lock that is not older than the accepted one, its own mode counts. Otherwise strict mode
+  // applies if the lock file claims to be strict, or if the accepted lock was strict.
   const isLockStrict = lock !== null && !isOlder ? lock.strict : onDisk.isStrict || (accepted.lock?.strict ?? false);
   const found = survey(reading, lockFile(reading), disk);
   const findings = [...accepted.findings, ...onDisk.findings, ...found.findings];

@@ -52,7 +52,7 @@ function convert(file: string, text: string): ParsedDocument {
   return { root, problems };
 }
 
-/** The first syntax error of each line, as a problem: further errors on the same line are usually its consequences. */
+/** The first syntax error of each line, as a problem. Further errors on the same line are usually its consequences. */
 function syntaxProblems(
   errors: readonly YAMLError[],
   placeAt: (offset: number) => SourceLocation,

@@ -1,4 +1,5 @@
-// The file system as the configuration uses it. It is an interface: tests can replace it, and the bytes that were read can be kept for the seal.
+// The file system as the configuration uses it. It is an interface, so that tests can replace it, and so that the bytes
+// that were read can be kept for the seal.
 import { accessSync, constants, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { sep } from 'node:path';
 
