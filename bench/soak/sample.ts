@@ -88,7 +88,7 @@ function namesIn(directory: string): string[] {
   }
 }
 
-/** What the descriptor refers to; empty if it has just been closed. */
+/** The target of the descriptor's link; empty if the descriptor has just been closed. */
 function targetOf(descriptor: string): string {
   try {
     return readlinkSync(descriptor);

@@ -35,7 +35,7 @@ export async function habitsOf(
   await page.goto(`${service.url}ui${at}`);
   await page.getByRole('main').waitFor();
   const working = work();
-  // After this time, the page has noticed that the service is busy.
+  // Waits until the page has noticed that the service is busy.
   await pause(1_000);
   isWatched = true;
   const startMs = performance.now();
