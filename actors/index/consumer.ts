@@ -14,7 +14,10 @@ export interface JournalConsumer {
    * refer to memory of the store.
    */
   take(entries: readonly JournalEntry[], batch: Batch<IndexTable>): number;
-  /** Removes some derived data of pruned attempts, none of which ended later than `upToUs`. True: there may be more to remove. */
+  /**
+   * Removes some derived data of pruned attempts. All pruned attempts ended at `upToUs` or earlier. True: there may be
+   * more to remove.
+   */
   prune?(upToUs: number, batch: Batch<IndexTable>): boolean;
 }
 

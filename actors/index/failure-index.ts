@@ -1,5 +1,6 @@
-// Groups failed jobs by their fingerprints (records/fingerprint.ts), and subtracts pruned jobs from their groups. The groups follow from
-// the stored jobs, so a rebuilt index has the same groups, unless there were too many and some were dropped.
+// Groups failed jobs by their fingerprints (records/fingerprint.ts), and subtracts pruned jobs from their groups. The
+// groups follow from the stored jobs. So a rebuilt index has the same groups, unless groups were dropped because there
+// were too many.
 import type { Batch, IndexTable } from '../../runtime/store/store.ts';
 import {
   AttemptReader,
@@ -88,7 +89,7 @@ export class FailureIndex implements JournalConsumer {
 
   #takeOne(entry: JournalEntry, owner: CommandName, batch: Batch<IndexTable>): void {
     const attempt = this.#attempts.find(entry);
-    // The attempt is no longer stored.
+    // The attempt of a pruned job is not found.
     if (!attempt) return;
     const line = errorLineOf(attempt);
     const { fingerprint, key } = this.#patternOf(owner, line);
@@ -106,7 +107,10 @@ export class FailureIndex implements JournalConsumer {
     this.#pages.append(entry, key, batch);
   }
 
-  /** Begins a group with this job, which is not counted yet. If there are too many groups, another is dropped. */
+  /**
+   * Begins a group with this job, which is not counted yet. If there are already `#groupsMax` groups, one of them is
+   * dropped.
+   */
   #begin(fingerprint: string, { plugin, command }: CommandName, entry: JournalEntry, line: string): FailureGroup {
     if (this.#groups.size >= this.#groupsMax) {
       this.#drop(this.#leastMissed());
@@ -143,7 +147,7 @@ export class FailureIndex implements JournalConsumer {
   #patternOf({ number, plugin, command }: CommandName, line: string): KnownPattern {
     this.#patterns[number] ??= { byPattern: new Map(), line: null, last: null };
     const known = this.#patterns[number];
-    // Jobs that fail one after the other often have the same error, or one with other numbers.
+    // Jobs that fail one after the other often have equal errors, or errors that differ only in numbers.
     if (known.last !== null && (known.line === line || differInNumbers(known.line!, line))) return known.last;
     const pattern = patternOf(line);
     let found = known.byPattern.get(pattern);
@@ -176,7 +180,10 @@ export class FailureIndex implements JournalConsumer {
     this.#pages.write(batch);
   }
 
-  /** Sweeps through the records of failed jobs, some pages at a time. If `#mustMend` is set, a last step mends the first and last jobs of groups. */
+  /**
+   * Each call reads some pages of the records of failed jobs, and subtracts pruned jobs from their groups. If
+   * `#mustMend` is set after the last page, another call corrects the first and last jobs of groups.
+   */
   prune(upToUs: number, batch: Batch<IndexTable>): boolean {
     if (!this.#isSweepOver) {
       this.#swept = this.#pages.sweep(this.#swept, upToUs, this.#storedIn(), record => this.#subtract(record), batch);

@@ -70,9 +70,9 @@ export class FailurePages {
   }
 
   /**
-   * Removes the records of pruned jobs from some pages, beginning at the key `from` (null: at the oldest page), and calls `gone` for each
-   * removed record. Only jobs that ended at `upToUs` or earlier may have been pruned. Returns where the next step continues; null: the sweep is
-   * complete.
+   * Removes the records of pruned jobs from some pages, beginning at the key `from` (null: at the oldest page), and
+   * calls `gone` for each removed record. Only jobs that ended at `upToUs` or earlier may have been pruned. Returns the
+   * key at which the next step begins; null: the sweep is complete.
    */
   sweep(
     from: Buffer | null,

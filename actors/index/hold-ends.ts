@@ -33,8 +33,8 @@ export class HoldEnds {
   }
 
   /**
-   * When a hold of this command last ended after `fromUs` and up to `toUs`. A hold of its plugin or of the whole service counts, too.
-   * Null: no such hold ended in that time.
+   * The latest time after `fromUs` and up to `toUs` at which a hold of this command, of its plugin or of the whole
+   * service ended. Null: no such hold ended in that period.
    */
   last(plugin: string, command: string, fromUs: number, toUs: number): number | null {
     if (this.#times.size === 0) return null;

@@ -50,7 +50,7 @@ export class Postings {
   }
 }
 
-/** A Bloom filter that recognizes new keys. Reading the index for each key instead would take as long as writing. */
+/** A Bloom filter that recognizes most new keys. Reading the index for each key would take as long as writing it. */
 class KnownKeys {
   readonly #bits = new Uint32Array(2 ** 16);
 

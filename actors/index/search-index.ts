@@ -21,7 +21,7 @@ import { wordsOf } from './records/words.ts';
 
 /** When this many pairs of a word and a log have been collected, they are written. */
 const gatheredMax = 100_000;
-/** The number of texts of a log, counted from the first, whose words are kept for the next log. */
+/** The words of the first texts of a log, up to this number of texts, are kept for the next log. */
 const lastTextsMax = 16;
 /** The words of a text with more characters than this are not kept. */
 const lastCharactersMax = 2_048;

@@ -105,7 +105,7 @@ export class Stopwatch implements JournalConsumer {
     }
   }
 
-  /** When a job that was delayed or held could first run, in µs. Null: the job could run as soon as it was accepted. */
+  /** The time at which a delayed or held job could first run. Null: the job could run as soon as it was accepted. */
   #freeUs(entry: JournalEntry, { plugin, command }: CommandName, startedUs: number): number | null {
     const acceptedUs = startedUs - entry.queuedUs;
     const heldUs = this.#holdEnds.last(plugin, command, acceptedUs, startedUs);

@@ -46,7 +46,10 @@ export class Exemplars {
   }
 }
 
-/** Calls `take` with each exemplar. `id` finds the id of its job, as a view of the encoded bytes. */
+/**
+ * Calls `take` with the time and the job of each exemplar. `id` returns the job's id as a view of the encoded bytes,
+ * and may be called only until `take` returns.
+ */
 export function readExemplars(encoded: Uint8Array, take: (us: number, id: () => JobId) => void): void {
   const bytes = Buffer.from(encoded.buffer, encoded.byteOffset, encoded.byteLength);
   let at = 0;

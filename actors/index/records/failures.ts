@@ -36,9 +36,9 @@ export type FailureGroup = {
   count: number;
   first: JournalPosition;
   last: JournalPosition;
-  /** The last job of the group, and the beginning of its error (`sampleOf`). */
+  /** The last job of the group, and the beginning of the first line of its error (`sampleOf`). */
   sample: { readonly jobId: JobId; readonly message: string };
-  /** The number of jobs by hour since the epoch. */
+  /** By hour, counted from the Unix epoch: the number of jobs that failed. */
   readonly hours: Map<number, number>;
 };
 

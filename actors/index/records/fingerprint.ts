@@ -12,9 +12,9 @@ export const patternCharactersMax = 200;
 export const fingerprintPattern = '^[0-9a-f]{16}$';
 export const fingerprintBytes = 8;
 
-/** Stands for a number or an id. */
+/** Stands for a number or an id in a pattern. */
 const numberMark = '#';
-/** Stands for the text between two quotes. */
+/** Stands for the text between two quotes in a pattern. */
 const textMark = '…';
 const uuidCharacters = 36;
 /**
@@ -50,7 +50,7 @@ export function sampleOf(line: string): string {
 export function patternOf(line: string): string {
   const quotes = new Quotes(line);
   let pattern = '';
-  /** The part of the line from here to `at` is added to the pattern unchanged, in one piece. */
+  /** The part of the line from this offset to `at` stays unchanged, and is added to the pattern later, in one piece. */
   let from = 0;
   let at = 0;
   while (at < line.length && pattern.length + at - from <= patternCharactersMax) {
@@ -83,21 +83,21 @@ export function patternOf(line: string): string {
 }
 
 /**
- * Whether two lines differ only in whole numbers that stand alone, and so have the same pattern. False: their patterns may still be equal.
- * This check takes a small part of the time of computing both patterns.
+ * Whether two lines differ only in whole numbers that stand alone, and so have the same pattern. False: their patterns
+ * may still be equal. This check takes only a small part of the time that computing both patterns would take.
  */
 export function differInNumbers(a: string, b: string): boolean {
   let at = 0;
   let ahead = 0;
   for (;;) {
-    // Up to here, `b` is `ahead` characters longer.
+    // The first `at` characters of `a` correspond to the first `at + ahead` characters of `b`.
     while (at < a.length && a.charCodeAt(at) === b.charCodeAt(at + ahead)) at++;
     if (at === a.length && at + ahead === b.length) return true;
     let from = at;
     while (from > 0 && isDigit(a.charCodeAt(from - 1))) from--;
     const end = digitsEnd(a, at);
     const endInB = digitsEnd(b, at + ahead);
-    // Each round passes at least one digit.
+    // If neither line has a digit here, the lines do not differ in numbers only.
     if (end === at && endInB === at + ahead) return false;
     if (!standAlone(a, from, end) || !standAlone(b, from + ahead, endInB)) return false;
     at = end;
@@ -105,7 +105,10 @@ export function differInNumbers(a: string, b: string): boolean {
   }
 }
 
-/** Whether there are digits from `from` to `end`, with blanks or the ends of the line around them. A punctuation mark may follow them. */
+/**
+ * Whether there are digits from `from` to `end`, with blanks or the ends of the line around them. One of the marks
+ * `,.:;` may follow the digits.
+ */
 function standAlone(line: string, from: number, end: number): boolean {
   if (from === end || (from > 0 && !isBlank(line.charCodeAt(from - 1)))) return false;
   const behind = ',.:;'.includes(line.charAt(end)) ? end + 1 : end;
@@ -118,7 +121,10 @@ function digitsEnd(line: string, from: number): number {
   return at;
 }
 
-/** The pattern of a word. `end`: where the rest of the line begins. Null: the word is its own pattern. */
+/**
+ * The pattern of the word from `from` to `end`. The pattern may stand for more than the word: the returned `end` is the
+ * offset at which the rest of the line begins. Null: the word is its own pattern.
+ */
 function wordPattern(line: string, from: number, end: number): { readonly text: string; readonly end: number } | null {
   if (isUuidAt(line, from)) return { text: numberMark, end: from + uuidCharacters };
   let at = from;

@@ -12,7 +12,7 @@ export class LogSet {
   /** Adds an encoded set. */
   add(stored: Uint8Array): void {
     if (stored.length === bitsBytes) {
-      // Copied for alignment: the value may lie anywhere in a larger buffer.
+      // The value is copied, because it may begin at any offset of its memory, and a `Uint32Array` must be aligned.
       const others = new Uint32Array(Uint8Array.from(stored).buffer);
       for (let i = 0; i < others.length; i++) this.bits[i]! |= others[i]!;
       return;

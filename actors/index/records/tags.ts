@@ -5,8 +5,8 @@ import { type BlockKey, blockKeyBytes } from '../../../runtime/ids.ts';
 import type { IndexTable, Reader } from '../../../runtime/store/store.ts';
 
 /**
- * The name under which the tag index stores its position: the key of the newest block that it has taken from the ledger's table of
- * tagged jobs.
+ * The name under which the tag index stores its position: the key of the newest block that it has processed from the
+ * ledger's table of tagged jobs.
  */
 export const tagsName = Buffer.from('tags');
 const hashBytes = 16;
@@ -32,7 +32,7 @@ export function hashesIn(value: Uint8Array): Uint8Array[] {
   return hashes;
 }
 
-/** The newest block that the tag index has taken. Null: it has taken none. */
+/** The newest block that the tag index has processed. Null: it has processed none. */
 export function taggedUpTo(index: Pick<Reader<IndexTable>, 'get'>): BlockKey | null {
   const value = index.get('positions', tagsName);
   return value ? Buffer.from(value) : null;

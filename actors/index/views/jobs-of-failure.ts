@@ -81,7 +81,7 @@ export function* jobsOfFailure(
     .map(id => Buffer.from(id, 'latin1'));
 }
 
-/** Adds the failed jobs that the index lacks, until there are more than `namedMax`. */
+/** Adds to `found` the failed jobs that the index lacks, until `found` has more than `namedMax` jobs. */
 function* findUnindexed(ledger: Reader, index: Reader<IndexTable>, found: Set<string>, namedMax: number): Sliced<void> {
   const position = positionOf(index, failuresName);
   for (let fromUs = position.atUs; found.size <= namedMax; ) {

@@ -37,7 +37,8 @@ export function* jobsWithWords(
   const found = new Set<string>();
   const position = positionOf(index, searchName);
   const tail = yield* searchUnindexed(ledger, position, phrases, entries);
-  // If some unindexed logs could not be searched, the matches among the others are dropped: a later search may find them all in the index.
+  // If some unindexed logs could not be searched, the matches among the other unindexed logs are dropped. A later
+  // search can find these matches in the index.
   const isWhole = tail.unsearched === 0;
   for (const { atUs, place } of isWhole ? tail.places : []) {
     const commit = ledger.get('journal', usKey(atUs));

@@ -32,7 +32,10 @@ export type Search = {
 /** The maximum number of postings that one scan for a prefix reads. */
 const postingsPerStep = 2_000;
 
-/** Whether the query has no words. Such a query matches every log, even without text: callers list logs instead of calling `search`. */
+/**
+ * Whether the query has no words. Such a query matches every log, even a log without text. Callers then list logs
+ * instead of calling `search`.
+ */
 export function isBlank(query: string): boolean {
   return parseQuery(query).length === 0;
 }
@@ -83,8 +86,9 @@ export function* search(
 }
 
 /**
- * The logs of a chunk that have all words of the phrases and at least one facet of each list, among the logs that were not pruned and
- * have numbers from `from` up to, not including, `to`. Null: no log of the chunk has these words and facets.
+ * The logs of a chunk that have all words of the phrases and at least one facet of each list. The result excludes
+ * pruned logs, and has only numbers from `from` up to, not including, `to`. Null: no log of the chunk has these words
+ * and facets.
  */
 export function* logsOfChunk(
   index: Reader<IndexTable>,
@@ -104,8 +108,8 @@ export function* logsOfChunk(
 }
 
 /**
- * The logs of a chunk that contain every word of the phrases. There must be at least one phrase. Null: one of the words occurs in no
- * log of the chunk.
+ * The logs of a chunk that contain every word of the phrases. There must be at least one phrase. Null: no log of the
+ * chunk contains them all.
  */
 function* findWords(index: Reader<IndexTable>, chunk: number, phrases: readonly Phrase[]): Sliced<LogSet | null> {
   let found: LogSet | null = null;

@@ -1,4 +1,5 @@
-// Finds jobs by their tags: in the index, and, for blocks that the index has not taken yet, in the ledger's table of tagged jobs.
+// Finds jobs by their tags. Blocks that the index has processed are found in the index, and later blocks in the
+// ledger's table of tagged jobs.
 import { type BlockKey, blockKeyBytes } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { IndexTable, Reader } from '../../../runtime/store/store.ts';
