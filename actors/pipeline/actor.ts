@@ -1,4 +1,4 @@
-// The pipeline actor, the only writer of runs. When jobs settle, the actor moves their run on and creates the next jobs.
+// The pipeline actor is the only writer of runs. When jobs settle, it moves their runs on and creates the next jobs.
 import type { Config } from '../../config/config.ts';
 import type { Body } from '../../runtime/host/wire/outcome.ts';
 import { formatId, indexOf, type JobId } from '../../runtime/ids.ts';
@@ -51,7 +51,7 @@ export type PipelineActor = Actor &
     /** Begins a turn. Must be called before the first message of the turn. */
     begin(turn: Turn): void;
     reconfigure(config: Config, turn: Turn): void;
-    /** Begins accepted runs, takes deferred events and expands fan-outs, as many as fit into the turn. */
+    /** Begins accepted runs, handles deferred events and expands fan-outs, as many as fit into the turn. */
     advance(): void;
     close(turn: Turn): void;
   };

@@ -116,8 +116,8 @@ function add(compiler: Compiler, node: Node): number {
 }
 
 /**
- * Compiles from the last step to the first, because each node refers to the next one. `joins` receives the nodes of the joins, in the order of
- * the steps. `late`: whether a fork with `fail_fast: false` comes before the steps.
+ * Compiles the steps from the last to the first, because each node refers to the next one. `joins` receives the nodes
+ * of the joins, in the order of the steps. `late`: whether a fork with `fail_fast: false` comes before the steps.
  */
 function compileSteps(
   compiler: Compiler,

@@ -18,7 +18,7 @@ type DueDeadline = { readonly run: JobId; readonly deadline: RunDeadline };
 export class Deadlines {
   readonly #reader: Reader;
   readonly #setAside: SetAside;
-  /** When the next deadline may be due: no deadline of an open run is earlier. Null: there is no deadline. */
+  /** No deadline of an open run is earlier than this time. Null: there is no deadline. */
   nextUs: number | null;
   /** The earliest deadline that this turn has added; reads do not show it before the commit. */
   #addedUs: number | null = null;

@@ -77,7 +77,8 @@ export class DeferredEvents {
       if (!origin || origin.place) continue;
       const cursorBytes = reader.get('emissions', cursorKey(key));
       const cursor = cursorBytes && setAside.read('emissions', cursorKey(key), () => unpack<Cursor>(cursorBytes));
-      // The cursor cannot be read, so it is unknown which events have been taken. The list is skipped, and stays in the store.
+      // If the cursor cannot be read, it is unknown which events have been taken. The list is then skipped, and stays
+      // in the store.
       if (cursorBytes && !cursor) continue;
       if (cursor) this.#push(origin, { ...unbegun(Buffer.from(key)), ...cursor });
       else this.#pushNew(origin);
@@ -148,7 +149,8 @@ export class DeferredEvents {
   #take(begun: Begun): boolean {
     const { batch, descendants } = this.#table;
     const { origin, count } = blaming({ kind: 'emission', key: begun.key }, () => this.#eventsOf(begun));
-    // Must be called before runs open in the tree: if neither memory nor store has the tree, `held` counts only this list as open.
+    // `held` must be called before runs open in the tree. If neither memory nor store has the tree, it counts only this
+    // list as open.
     const tree = descendants.held(rootOf(origin));
     const came = this.#start(begun, count);
     const { index, at, fired, key } = begun;

@@ -140,7 +140,8 @@ export class Descendants {
     this.#idle = [];
     for (const tree of idle) {
       if (tree.loaded > 0) continue;
-      // `restore` has changed the tree at the start of the service, and the change has not been stored yet.
+      // A tree that is still dirty was changed by `restore` at the start of the service, and the change has not been
+      // stored yet.
       if (tree.isDirty) this.#idle.push(tree);
       else this.#trees.delete(keyText(tree.root));
     }

@@ -1,5 +1,5 @@
-// If a job of a run had very many events, earlier versions stored them in the table `emissions`. This file converts them to
-// fan-outs.
+// If a job of a run had very many events, earlier versions wrote a record for them to the table `emissions`. This file
+// converts these records to fan-outs.
 import { type Body, bodyPart } from '../../runtime/host/wire/outcome.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import { packedNull, unpack } from '../../runtime/packing.ts';
@@ -9,7 +9,10 @@ import type { Expansion } from './expansion.ts';
 import { type Cursor, cursorKey, type Origin, originKeyBytes } from './records/deferred-event.ts';
 import type { RunTable } from './run-table.ts';
 
-/** Converts all events that are stored in this way, and drops those of ended or failed runs. Must be called in the first turn after startup. */
+/**
+ * Converts the records that earlier versions wrote for events of jobs of runs. The records of ended and failing runs
+ * are only removed. Must be called in the first turn after startup.
+ */
 export function adoptFloods(table: RunTable, expansion: Expansion, bodyOf: (job: JobId) => Body): void {
   const { reader, setAside, batch } = table;
   for (const { key, value } of [...reader.scan('emissions', {})]) {

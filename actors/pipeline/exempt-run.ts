@@ -3,7 +3,10 @@
 import type { JobId } from '../../runtime/ids.ts';
 import type { Run } from './run.ts';
 
-/** When the phase of the cancelled run began, in µs; 0: the phase has passed its time limit. Null: a pause of the service holds the run. */
+/**
+ * If the run, or a run that has called it, is cancelled and in a phase: the time in µs at which this phase began, or 0
+ * if the phase has passed its time limit. Otherwise null: a pause of the service holds the run.
+ */
 export function exemptSince(run: Run | undefined, find: (id: JobId) => Run | undefined): number | null {
   for (let at = run; at; at = at.outer ? find(at.outer.run) : undefined) {
     if (at.phase?.status !== 'cancelled') continue;

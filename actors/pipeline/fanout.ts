@@ -34,8 +34,8 @@ export type ParkedPlan = Omit<StepPosition, 'first'> & {
   /** The token's result. Null: the same as the payload. */
   readonly result: Uint8Array | null;
   /**
-   * The stored plan lacks `list` and `result`. Both are read from the token's cause. If the token has none, `list` is read from the payload
-   * of the run, and `result` is a packed null.
+   * If set, the stored plan lacks `list` and `result`. Both are read from the token's cause. If the token has no cause,
+   * `list` is read from the payload of the run, and `result` is a packed null.
    */
   readonly isBehindJob?: true;
   /** With `isBehindJob`: the position of `list` in the events of the token's cause. Absent: `list` is not read from one event. */

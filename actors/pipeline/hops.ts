@@ -18,8 +18,9 @@ export function hopError(name: string, cause: JobId | null, ancestor: FindAncest
 }
 
 /**
- * Names a job or run, and the jobs and runs that led to it, oldest first. The list goes back to an earlier job or run of the same name. If
- * there is none, it goes back to the root, or to the oldest ancestor that is found. It has at most `ancestorsMax` names.
+ * Names a job or run, and the jobs and runs that led to it, oldest first. The list goes back to an earlier job or run
+ * of the same name. If no ancestor has this name, the list goes back to the root, or to the oldest ancestor that is
+ * found. It has at most `ancestorsMax` names.
  */
 export function causeText(name: string, cause: JobId | null, ancestor: FindAncestor): string {
   const names = [name];

@@ -6,7 +6,7 @@ import type { SettledJob } from '../job/protocol.ts';
 import { type Emitted, readEvents } from './events.ts';
 import { bytesPerTurnMax } from './run-table.ts';
 
-/** A response with more events than this is processed in later turns. */
+/** If a job has more events than this, they are processed in later turns. */
 const eventsAtOnceMax = 256;
 
 /** Inflates the body of a job. A job whose body cannot be decoded counts as failed in its run. */
@@ -23,8 +23,8 @@ export function inflated(settled: SettledJob): SettledJob {
 }
 
 /**
- * The events of a job. Null: a flood, which is processed in later turns: many events, many bytes, or large baggage that each event would
- * copy.
+ * The events of a job. Null: the events are a flood, and are processed in later turns. A flood has many events, many
+ * bytes, or large baggage that each event would copy.
  */
 export type JobEvents = readonly Emitted[] | null;
 const noEvents: JobEvents = [];

@@ -58,7 +58,10 @@ export class RunRouter {
     this.#signals = new Signals(this.triggers, this.deferred);
   }
 
-  /** Handles jobs of one group that have settled: hooks and events start runs, and the tokens of their run continue. */
+  /**
+   * Handles settled jobs of one group: their hooks and events start runs, and the tokens of the run that created the
+   * jobs continue.
+   */
   settled(message: JobsSettled): void {
     const position = message.group.run;
     const run = position && this.#table.find(keyText(position.run));

@@ -154,8 +154,8 @@ export type FinishedRun = Pick<
 };
 
 /**
- * How a run ended. `result` is a packed null unless the run succeeded; `error` is empty if it succeeded. The status `dead` means that the
- * run never began.
+ * How a run ended. If the run succeeded, `error` is empty; otherwise `result` is a packed null. The status `dead` means
+ * that the run never began.
  */
 export type RunEnd = {
   readonly status: TerminalStatus;

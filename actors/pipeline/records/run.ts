@@ -261,7 +261,7 @@ function numbered(run: JobId, number: number): Buffer {
   return key;
 }
 
-/** The key: run id (16), scope (4), segment of the scope (4), sequence (4). */
+/** The key: run id (16), scope (4), segment of the scope (4), number of the value (4). */
 export function arrivalKey(run: JobId, scope: number, position: number, sequence: number): Uint8Array {
   const key = Buffer.allocUnsafe(28);
   key.set(run);
