@@ -28,7 +28,7 @@ export function blame(record: FailedRecord, error: unknown): unknown {
   return new FailedRecordError(record, error);
 }
 
-/** Calls `work`. If `work` throws an error, `blame` adds the name of the record to it. */
+/** Calls `work`. If `work` throws an error, throws what `blame` returns for the record and this error. */
 export function blaming<T>(record: FailedRecord, work: () => T): T {
   try {
     return work();

@@ -10,10 +10,7 @@ export type Filter = {
   readonly jobId: JobId | null;
   /** The id of a root: observations about it and about its descendants are selected. Null: every tree. */
   readonly root: string | null;
-  /**
-   * The id of a run: observations about the run and about everything inside it, including the runs that it calls, are selected. Null:
-   * every run.
-   */
+  /** The id of a run: observations about it and about the jobs and runs inside it are selected. Null: every run. */
   readonly run: string | null;
 };
 export const everything: Filter = { types: null, jobId: null, root: null, run: null };

@@ -1,5 +1,5 @@
-// The schedule actor, the only writer of schedules. At the end of each turn, it fires due occurrences. The commit that
-// creates the job of an occurrence also records that the occurrence has fired.
+// The schedule actor is the only writer of schedules. At the end of each turn, it fires due occurrences. The commit
+// that creates the job of an occurrence also records that the occurrence has fired.
 import type { Config } from '../../config/config.ts';
 import { nextDue } from '../../runtime/calendar/recurrence.ts';
 import { formatId, type JobId } from '../../runtime/ids.ts';
@@ -80,8 +80,8 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
   }
 
   /**
-   * Called at the beginning of the first turn, because jobs may end in that turn. Takes the jobs that the records of schedules show as not
-   * ended: follows the unsettled ones, and adds the others to `endedBefore`.
+   * Called at the beginning of the first turn, because jobs may end in that turn. Of the jobs that the records of
+   * schedules show as not ended, follows the unsettled ones and adds the others to `endedBefore`.
    */
   function followAll(): void {
     for (const schedule of schedules.values()) {
@@ -124,8 +124,8 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
   }
 
   /**
-   * Fires the due occurrences of one schedule: first one from its queue, then refused ones, then new ones. If the schedule is off, ends
-   * its queue.
+   * Fires the due occurrences of one schedule: first the next one in its queue, then refused ones, then new ones. If
+   * the schedule is off, cancels the jobs in its queue instead.
    */
   function advance(turn: Turn, schedule: OpenSchedule): void {
     const nowMs = msOf(turn);
@@ -145,7 +145,7 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
     if (!plan || fireAll(turn, schedule, plan.runs)) setNext(schedule);
   }
 
-  /** Fires these occurrences. False: one was refused; this one and all later ones are tried again later. */
+  /** Fires these occurrences. False: an occurrence was refused. It and all later ones are tried again. */
   function fireAll(turn: Turn, schedule: OpenSchedule, runs: readonly number[]): boolean {
     for (const [place, dueMs] of runs.entries()) {
       const refused = firer.fire(turn, schedule, dueMs);
@@ -161,8 +161,8 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
   }
 
   /**
-   * Fires the occurrences that were refused before or, if the next occurrence is due by now, passes them over. False: one was refused
-   * again.
+   * Fires the occurrences that were refused before. If the next occurrence is due by now, they count as missed instead.
+   * False: one was refused again.
    */
   function fireRefused(turn: Turn, schedule: OpenSchedule): boolean {
     const { refused } = schedule;

@@ -1,4 +1,4 @@
-// Decides which due occurrences of a schedule fire and which are passed over. The decision depends only on a `PlanInput`.
+// Decides which due occurrences of a schedule fire and which do not. The decision depends only on a `PlanInput`.
 import type { ScheduleDefinition } from '../../config/config.ts';
 import { delayOf, newestDue, nextDue } from '../../runtime/calendar/recurrence.ts';
 import type { ScheduleRecord } from './records/schedule.ts';

@@ -69,8 +69,9 @@ export interface ScheduledJobs {
   /** Whether a restored state waits to be resumed. Until then nothing fires. */
   isRestored(): boolean;
   /**
-   * Whether jobs can begin: the job actor has read all unsettled jobs since it started, and the service is not stopping. Before that,
-   * `cancel` must not be called, because it takes jobs that have not been read for settled ones.
+   * Whether jobs can begin: the job actor has read all unsettled jobs since it started, and the service is not
+   * stopping. `cancel` must not be called before all unsettled jobs have been read, because it would treat the others
+   * as settled.
    */
   mayBegin(): boolean;
   /** Cancels jobs and runs; no caller waits for an answer. Returns how many of the ids, beginning with the first, were handled. */

@@ -1,5 +1,5 @@
-// The vault actor: while the service runs, the only writer of principals, secrets and the audit trail. A change or delivery and
-// its audit record are one commit.
+// While the service runs, the vault actor is the only writer of principals, secrets and the audit trail. A change or
+// delivery and its audit record are written in one commit.
 import { createHash } from 'node:crypto';
 import { pack } from '../../runtime/packing.ts';
 import type { Actor, Turn } from '../../runtime/turn.ts';

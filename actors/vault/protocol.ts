@@ -64,7 +64,10 @@ export type VaultReply =
   /** The request was refused without a detail. `unauthorized`: the admin token was rotated after the caller was admitted. */
   | { readonly kind: 'refused'; readonly refusal: 'unauthorized' | 'vault_unavailable' | 'disk_full' | 'unavailable' };
 
-/** From the main thread: a call with the admin token. `presented`: its digest, in the form of `adminDigest`. The answer is a VaultReply. */
+/**
+ * From the main thread: a call with the admin token. `presented`: the digest of the token, in the form of
+ * `adminDigest`. The answer is a VaultReply.
+ */
 export type VaultCall = {
   readonly kind: 'call';
   readonly replyTo: ReplyTo;
