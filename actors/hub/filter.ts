@@ -50,7 +50,7 @@ export function nextOfJob({ jobId }: Filter, group: Observations, place: number)
   return -1;
 }
 
-/** Whether the observation at this index belongs to the selected tree and run. */
+/** Whether the observation at the index `place` belongs to the selected tree and run. */
 export function isInTree({ root, run }: Filter, { group, origins }: Watched, place: number): boolean {
   if (root === null && run === null) return true;
   const origin = origins?.at(place);

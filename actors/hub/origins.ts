@@ -19,7 +19,7 @@ const ends = new Set<ObservationType>([
   'pipeline.cancelled',
 ]);
 
-/** Finds no origins: for a hub without a ledger. */
+/** For a hub without a ledger. No origin is ever found. */
 export const noOrigins: Origins = { find: () => null, ended: () => null, refresh: () => {}, work: 0 };
 
 /** The origins of the jobs of one group, kept as long as the ring holds the group. */

@@ -76,9 +76,9 @@ export type Observed = { readonly kind: 'observed'; readonly groups: readonly Ob
 export type JobOrigin = { readonly root: string; readonly runs: readonly string[]; readonly tags?: Tags | undefined };
 
 /**
- * How the jobs inside an ended run ended. `counts` is null if the run ended under an earlier version of headgate, which stored no
- * counts. `notStarted`: how many jobs, and elements of fan-outs, never started because the run was cancelled or its deadline passed;
- * null: neither happened to the run itself.
+ * How the jobs inside an ended run ended. `counts` is null if the run ended under an earlier version of headgate, which
+ * stored no counts. `notStarted`: if the run itself was cancelled or passed its deadline, how many jobs, and elements
+ * of fan-outs, never started because of that; otherwise null.
  */
 export type RunEnding = { readonly counts: Tally | null; readonly notStarted: NotStarted | null };
 

@@ -43,13 +43,13 @@ export class FailureIndex implements JournalConsumer {
   readonly #names: NameTable;
   readonly #pages: FailurePages;
   readonly #groupsMax: number;
-  /** By fingerprint; the group that was seen least recently comes first. */
+  /** The groups by fingerprint. The group that was seen least recently comes first. */
   #groups: Map<string, FailureGroup>;
   /** The fingerprint of the group that was seen last; null: unknown. */
   #newest: string | null = null;
   /**
-   * The groups on trial, oldest first: each began when there was no room for another group, and has had one job since. After a restart, no
-   * group is on trial.
+   * The fingerprints of the groups on trial, oldest first. A group on trial began when there was no room for another
+   * group, and has had only one job. After a restart, no group is on trial.
    */
   readonly #onTrial = new Set<string>();
   /** The known patterns of each command, by the number of the command. */
@@ -59,7 +59,7 @@ export class FailureIndex implements JournalConsumer {
    * has added to the group; null: `take` has added no job, or the group was dropped afterwards.
    */
   readonly #changed = new Map<string, AddedJob | null>();
-  /** Where the sweep for pruned jobs continues. Null: at the oldest page. */
+  /** The key at which the sweep for pruned jobs continues. Null: it continues at the oldest page. */
   #swept: Buffer | null = null;
   /** Whether the groups' first and last jobs must be checked after the sweep: the sweep has removed records, or this object is new. */
   #mustMend = true;
@@ -125,9 +125,9 @@ export class FailureIndex implements JournalConsumer {
   }
 
   /**
-   * The group to drop: among the groups that are not on trial, the one that was seen least recently. Once a quarter of the groups is on
-   * trial, the oldest group on trial is dropped instead. So errors that occur once, and many errors that take turns, push out at most a
-   * quarter of the groups.
+   * The group to drop: among the groups that are not on trial, the one that was seen least recently. Once a quarter of
+   * the groups is on trial, the oldest group on trial is dropped instead. So errors that occur only once, or many
+   * errors that alternate, push out at most a quarter of the groups.
    */
   #leastMissed(): string {
     const isTrialFull = this.#onTrial.size >= this.#groupsMax * failureTrialShare;
@@ -136,7 +136,7 @@ export class FailureIndex implements JournalConsumer {
     throw new Error('more groups are on trial than there are groups');
   }
 
-  /** Makes the group the one that was seen last. */
+  /** Moves the group to the end of `#groups`, because it was seen last. */
   #touch(fingerprint: string, group: FailureGroup): void {
     if (this.#newest === fingerprint) return;
     this.#newest = fingerprint;

@@ -60,7 +60,7 @@ class KnownKeys {
 
   /** Adds the key. False: the key is certainly new. True: it may have been added before. */
   add(key: Uint8Array): boolean {
-    // FNV-1a; its upper 21 bits select a bit.
+    // The hash is FNV-1a. Its upper 21 bits select a bit of the filter.
     let hash = 0x811c9dc5;
     for (let i = 0; i < key.length; i++) hash = Math.imul(hash ^ key[i]!, 0x01000193);
     const place = hash >>> 16;

@@ -1,4 +1,4 @@
-// The stopwatch: adds the times of each attempt that ran to the histograms of the minute in which the attempt ended.
+// The stopwatch adds the times of each attempt that ran to the histograms of the minute in which the attempt ended.
 
 import { bodyPart } from '../../runtime/host/wire/outcome.ts';
 import { blockOf } from '../../runtime/ids.ts';
@@ -44,7 +44,7 @@ export class Stopwatch implements JournalConsumer {
   /** By plugin: the page to which the plugin's last attempt was added. */
   readonly #pages = new Map<string, OpenPage>();
   #newest = 0;
-  /** By command number. */
+  /** The names by command number. */
   readonly #stepNames: StepNames[] = [];
 
   constructor(stores: IndexStores) {

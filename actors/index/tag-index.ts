@@ -56,7 +56,7 @@ export class TagIndex {
   #takeOne(key: BlockKey, batch: Batch<IndexTable>): void {
     const bytes = this.#stores.ledger.get('blocks', key);
     const block = bytes && readable(() => decodeBlock(bytes));
-    // The block has been pruned, or cannot be decoded.
+    // A block that has been pruned or cannot be decoded is skipped.
     if (!block) return;
     const rangesByTag = new Map<string, number[]>();
     for (const [place, start] of block.starts.entries()) {

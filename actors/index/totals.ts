@@ -13,7 +13,7 @@ type EndedAttempt = Pick<JournalEntry, 'atUs' | 'id' | 'ranUs' | 'queuedUs' | 'f
 
 export class Totals {
   readonly #index: Pick<Reader<IndexTable>, 'get'>;
-  /** By command number. */
+  /** The records of commands, by command number. */
   readonly #commands: TotalRecord[] = [];
   readonly #runs = new Map<string, TotalRecord>();
   readonly #steps = new Map<string, TotalRecord>();
@@ -23,7 +23,7 @@ export class Totals {
     this.#index = index;
   }
 
-  /** `queueUs`: how long the job waited for a worker; null: this is not its first attempt. */
+  /** `queueUs`: how long the job waited for a worker; null: the attempt is not the job's first. */
   attempt(entry: EndedAttempt, { number, plugin, command }: CommandName, queueUs: number | null): void {
     let record = this.#commands[number];
     if (!record) {

@@ -1,4 +1,4 @@
-// Baggage: data that tokens carry along a run. Steps set it, and joins merge it.
+// Baggage is data that tokens carry along a run. Steps set it, and joins merge it.
 
 import type { Path } from '../../config/pipeline/definition.ts';
 import { isObject } from '../../runtime/json-value.ts';

@@ -71,7 +71,7 @@ export class Children {
 
   /**
    * Fails the current part of a run whose tree has no room for its next child. `payload`: the payload of that child, which is created as
-   * dead; null: the tree already has such a dead child, and gets no other.
+   * dead; null: the tree already exceeds the limit, and the child is not created.
    */
   #cut(run: Run, step: WorkStep, position: StepPosition, payload: Uint8Array | null): void {
     const table = this.#table;

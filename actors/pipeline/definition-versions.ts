@@ -156,7 +156,8 @@ export class DefinitionVersions {
     unused.sort((a, b) => b.sinceUs - a.sinceUs);
     const oldestUs = oldestBlockUs(reader);
     for (const [place, { hash, sinceUs }] of unused.entries()) {
-      // Kept: a block from before the definition became unused is still stored, and may have runs that used the definition.
+      // The definition is kept if a block from before it became unused is still stored: the block may have runs that
+      // used it.
       if (place < unusedDefinitionsMax && sinceUs >= oldestUs) continue;
       batch.remove('definitions', hash);
       batch.remove('unused_definitions', hash);

@@ -1,5 +1,5 @@
-// Delayed runs: only the job of such a run is stored until its time comes. The run begins with the definition that is in force
-// then; a rerun `from: failed` begins with the definition of its original run.
+// Only the job of a delayed run is stored until its time comes. The run begins with the definition that is in force at
+// that time; a rerun `from: failed` begins with the definition of its original run.
 import { blockOf, indexOf, type JobId } from '../../runtime/ids.ts';
 import { blaming } from '../failed-record.ts';
 import { findBlock, groupOf } from '../job/records/block.ts';

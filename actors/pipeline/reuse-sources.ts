@@ -81,7 +81,7 @@ export class ReuseSources {
   }
 }
 
-/** Whether the rerun has ended. A delayed rerun has not, although it has no record in `runs` until it begins. */
+/** Whether the rerun has ended. A delayed rerun has not ended, although it has no record in `runs` until it begins. */
 function hasEnded(reader: Reader, root: JobId): boolean {
   const bytes = reader.get('open', blockOf(root));
   if (!bytes) return true;

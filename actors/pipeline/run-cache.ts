@@ -84,7 +84,7 @@ export class Runs {
     this.#turn = turn;
     this.#ended.clear();
     if (this.#bytes <= bytesMax) return;
-    // No run is visited twice, although recently used runs move to the end.
+    // With this limit, no run is visited twice, although recently used runs move to the end.
     let left = Math.min(trimmedPerTurnMax, this.#loaded.size);
     for (const [name, run] of this.#loaded) {
       if (this.#bytes <= bytesMax || left-- === 0) return;

@@ -1,4 +1,5 @@
-// The end of a run: its job settles. Then the run that called it continues or, if no run called it, hooks for its end may fire.
+// When a run ends, its job settles. Then the run that called it continues or, if no run called it, hooks for its end
+// may fire.
 
 import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import { packedNull } from '../../runtime/packing.ts';

@@ -99,7 +99,7 @@ export class RunRouter {
     while (moves.length > 0 || ending.length > 0) {
       for (let i = 0; i < moves.length; i++) this.#perform(moves[i]!);
       moves.length = 0;
-      // A phase may have begun since the run was added.
+      // A phase may have begun since the run was added to `ending`.
       for (const run of ending.splice(0))
         if (!run.ended && run.failure !== null)
           blaming({ kind: 'run', id: run.id }, () => endPart(this.#table, run, this.#partEnd(run)));

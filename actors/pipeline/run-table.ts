@@ -1,4 +1,4 @@
-// The state of the pipeline actor: the open runs, the work left in this turn, and the writes at its end.
+// The state of the pipeline actor: the open runs, the work left in this turn, and the writes at the end of the turn.
 
 import type { Config } from '../../config/config.ts';
 import type { Body } from '../../runtime/host/wire/outcome.ts';
@@ -351,7 +351,10 @@ export class RunTable {
     if (fan.stored) this.batch.remove('lists', listKey(run.id, fan.id));
   }
 
-  /** Removes the run's fan-outs and its scopes, except the main part's top scope. Unless `keepsResult`, drops the results that arrived there. */
+  /**
+   * Removes the run's fan-outs and its scopes, except the main part's top scope. If `keepsResult` is false, also drops
+   * the results that arrived at this scope.
+   */
   dropParts(run: Run, keepsResult: boolean): void {
     for (const fan of run.fans.values()) this.dropFan(run, fan);
     for (const scope of run.scopes.values()) {

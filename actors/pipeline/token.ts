@@ -179,7 +179,7 @@ export class Packed {
     return listCount(bytes) >= 0 || mapCount(bytes) >= 0 ? bytes : null;
   }
 
-  /** The value under these keys in its stored form, which may be in parts. */
+  /** The value under these keys in its stored form, which may be in parts. Null: a key is missing. */
   sectionsAt(keys: readonly string[]): readonly Section[] | null {
     const span = this.spanAt(keys);
     if (span === null) return null;

@@ -22,7 +22,7 @@ import { loadSchedules, reconcile, removedFor } from './reload.ts';
 export const retryMs = 1_000;
 /** A turn whose time is up still fires due schedules until it has fired this many. */
 const firedPerTurnMin = 16;
-/** How long, at least, the records of a schedule are kept after the configuration has dropped the schedule. */
+/** The minimum time for which the records of a schedule are kept after the configuration has dropped the schedule. */
 export const removedKeptMs = 30 * 86_400_000;
 
 export type ScheduleActorOptions = Omit<FiringPorts, 'follow' | 'observe'> & {

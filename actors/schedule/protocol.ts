@@ -13,14 +13,17 @@ export function scheduleOrigin(id: string): string {
 }
 export const originPrefix = 'schedule:';
 
-/** From the main thread: run the schedule's target now. Answered with a SubmitReply. */
+/** From the main thread: run the schedule's target now. The answer is a SubmitReply. */
 export type RunSchedule = {
   readonly kind: 'run_schedule';
   readonly replyTo: ReplyTo;
   readonly id: string;
   readonly idempotency?: IdempotencyKey;
 };
-/** From the main thread: pause the schedule, which then does not fire until it is resumed. Answered with a ScheduleReply. */
+/**
+ * From the main thread: pause the schedule, which then does not fire until it is resumed. The answer is a
+ * ScheduleReply.
+ */
 export type PauseSchedule = {
   readonly kind: 'pause_schedule';
   readonly replyTo: ReplyTo;
@@ -28,7 +31,7 @@ export type PauseSchedule = {
   readonly by: string;
   readonly reason: string | null;
 };
-/** From the main thread: end the pause of the schedule. Answered with a ScheduleReply. */
+/** From the main thread: end the pause of the schedule. The answer is a ScheduleReply. */
 export type ResumeSchedule = { readonly kind: 'resume_schedule'; readonly replyTo: ReplyTo; readonly id: string };
 /** The pause that has begun or ended. Null: there was no pause, or there is no such schedule. */
 export type ScheduleReply = { readonly kind: 'schedule'; readonly pause: SchedulePause | null };

@@ -36,7 +36,7 @@ export type AuditPruningOptions = {
   readonly audit: (turn: Turn, record: NewAuditRecord) => void;
   /** Sends the message to the vault actor. */
   readonly tell: (event: PruneEvent) => void;
-  /** Where records are exported before they are removed; null: they are not exported. */
+  /** The directory to which records are exported before they are removed; null: they are not exported. */
   readonly exportDirectory: () => string | null;
   /** Called the first time that a record does not verify. This record and all later ones are kept. */
   readonly onBrokenTrail: (problem: string) => void;
@@ -143,7 +143,7 @@ export class AuditPruning {
     job.isExported = true;
     const end = endLine(vault.keyring, after, exported);
     if (records > 0) this.#write(turn, () => endExport(file, exported.seq, end));
-    // No record was exported: `#remove` finds none to remove, and ends the pruning.
+    // If no record was exported, `#remove` finds none to remove, and ends the pruning.
     else this.#remove(vault, job, turn);
   }
 

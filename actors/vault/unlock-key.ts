@@ -1,5 +1,5 @@
-// The unlock key: 32 bytes in a file, which only its owner should be able to read, or in an environment variable. The store never contains
-// the key.
+// The unlock key has 32 bytes. It is in a file, which only the file's owner should be able to read, or in an
+// environment variable. The store never contains the key.
 import { existsSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { replaceFile, syncDirectory } from '../../runtime/durable-file.ts';

@@ -31,7 +31,7 @@ export class Exemplars {
     this.#encoded = null;
   }
 
-  /** For each exemplar its time (6 bytes) and the id of its job (16 bytes). */
+  /** The exemplars as bytes: for each one its time in µs (6 bytes) and the id of its job (16 bytes). */
   encode(): Uint8Array {
     if (this.#encoded !== null) return this.#encoded;
     const bytes = Buffer.alloc(this.#byOctave.size * exemplarBytes);

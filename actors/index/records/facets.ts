@@ -1,5 +1,5 @@
-// Facets: the command, the status and the submitter of a log as words of the index. A facet begins with a character that never
-// occurs in the words of texts.
+// The facets of a log are its command, its status and its submitter, as words of the index. A facet begins with a
+// character that never occurs in the words of texts.
 import type { EntryFilter, JournalEntry } from '../../job/records/journal.ts';
 
 type Facet = 'command' | 'status' | 'submitter';

@@ -1,5 +1,6 @@
-// Groups of failed jobs. A job has failed if it ended as failed, timed_out or dead. One table has the groups. The other has a record for each
-// failed job, in the order of the journal: it serves to subtract pruned jobs from their groups, and to find the jobs of a group.
+// Groups of failed jobs. A job has failed if it ended as failed, timed_out or dead. One table has the groups. The other
+// has a record for each failed job, in the order of the journal. These records serve to subtract pruned jobs from their
+// groups, and to find the jobs of a group.
 import { copyBytes } from '../../../runtime/bytes.ts';
 import { bodyPart } from '../../../runtime/host/wire/outcome.ts';
 import type { JobId } from '../../../runtime/ids.ts';
@@ -14,7 +15,10 @@ import { errorLine, fingerprintBytes, fingerprintOf, patternOf } from './fingerp
 export const failuresName = 'failures';
 /** The maximum number of groups. When another group begins, one is dropped: see `failure-index.ts`. */
 export const failureGroupsMax = 1_000;
-/** The maximum share of groups on trial among all groups. A group on trial began when there was no room, and has one job. */
+/**
+ * The maximum share of groups on trial among all groups. A group on trial began when there was no room for another
+ * group, and has had only one job.
+ */
 export const failureTrialShare = 0.25;
 export const hourUs = 3_600_000_000;
 /** The number of hours for which a group has counts of its jobs, up to the hour of its last job. */

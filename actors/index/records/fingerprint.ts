@@ -24,13 +24,16 @@ const uuidCharacters = 36;
 const shortIdMin = 8;
 const longIdMin = 16;
 
-/** The fingerprint, in hex. */
+/** The fingerprint, in hex, of failures of this command whose errors have this pattern. */
 export function fingerprintOf(plugin: string, command: string, pattern: string): string {
   const hash = createHash('sha256').update(`${plugin}\0${command}\0${pattern}`).digest();
   return hash.toString('hex', 0, fingerprintBytes);
 }
 
-/** The first non-blank line of an error, without leading blanks. `error`: in UTF-8; undefined: the attempt has no error. */
+/**
+ * The first non-blank line of an error, without leading blanks, cut to `lineBytesMax`. `error`: in UTF-8; undefined:
+ * the attempt has no error.
+ */
 export function errorLine(error: Uint8Array | undefined): string {
   if (!error) return '';
   let from = 0;

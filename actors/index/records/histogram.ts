@@ -19,7 +19,8 @@ export function countedUs(us: number): number {
 export function bucketOf(us: number): number {
   const whole = countedUs(us);
   if (whole < exactMax) return whole;
-  // The time is too large for 32-bit shifts. Divided by 2^20, it falls into the bucket that lies 20 octaves lower.
+  // From 2^31 µs on, a time is too large for 32-bit shifts. Divided by 2^20, it falls into the bucket that lies 20
+  // octaves lower.
   if (whole >= shiftMax) return bucketOf(Math.floor(whole / lastBits)) + 20 * bucketsPerOctave;
   const octave = 31 - Math.clz32(whole) - bitsPerOctave;
   return exactMax + (octave - 1) * bucketsPerOctave + (whole >>> octave) - bucketsPerOctave;

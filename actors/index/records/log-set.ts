@@ -89,8 +89,8 @@ function ones(word: number): number {
 }
 
 /**
- * Returns the encoded set with the numbers of `more` added. `more` must be sorted, and its numbers larger than all numbers of the
- * set.
+ * Returns the encoded set with the numbers of `more` added. `more` must be sorted, and its numbers must be larger than
+ * all numbers of the set.
  */
 export function extended(stored: Uint8Array | undefined, more: readonly number[]): Uint8Array {
   const length = stored?.length ?? 0;

@@ -4,7 +4,7 @@ import { unpack } from '../../../runtime/packing.ts';
 import { contentsOf, listCount, mapCount, skipValue, textSpan, wholeAt } from '../../../runtime/splice.ts';
 import { asBuffer } from '../../job/records/journal.ts';
 
-/** The maximum size of the texts of a log that are searched, in bytes. Indexing this much takes about 60 ms. */
+/** The maximum total size, in bytes, of a log's searchable texts. Indexing this much takes about 60 ms. */
 export const searchedBytesMax = 2 ** 20;
 /** Each text counts as at least this many bytes, because many short texts take time, too. */
 const textBytesMin = 4;

@@ -1,5 +1,5 @@
-// The running totals: histograms of durations since the index began, with the newest job of each bucket. There is a record for each
-// command, for each pipeline and status, and for each pipeline step.
+// The running totals are histograms of durations since the index began, with the newest job of each bucket. There is a
+// record for each command, for each pipeline and status, and for each pipeline step.
 //
 //   per histogram: sum (8, µs) | per bucket: count (8) | newest duration (8, µs) | when it ended (8, µs) | its job (16)
 

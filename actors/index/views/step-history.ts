@@ -110,7 +110,7 @@ export class StepHistory {
 class SlowestJobs {
   readonly #ledger: Reader | null;
   readonly #most: number;
-  /** Longest first. */
+  /** The job with the longest time comes first. */
   readonly jobs: NamedJob[] = [];
 
   constructor(ledger: Reader | null, most: number) {

@@ -20,7 +20,7 @@ export type Direction = 'up' | 'down';
  */
 export type TaggedBlock = { readonly key: BlockKey; readonly ranges: readonly number[] | null };
 
-/** `startOfBlocks` is below every block key, and `endOfBlocks` above every one. */
+/** `startOfBlocks` is below every block key, and `endOfBlocks` is above every block key. */
 export const startOfBlocks: BlockKey = Buffer.alloc(blockKeyBytes);
 export const endOfBlocks: BlockKey = Buffer.alloc(blockKeyBytes, 0xff);
 

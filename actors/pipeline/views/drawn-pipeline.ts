@@ -25,7 +25,7 @@ export function drawnPipeline(pipeline: PipelineDefinition): JsonObject {
   };
 }
 
-/** The condition as text. If a key of the path names a secret (config/view.ts), the value in the comparison is replaced. */
+/** The condition as text. If a key of the path names a secret (config/view.ts), `redacted` replaces the value. */
 export function conditionText(condition: Condition): string {
   if (condition.kind === 'not') return `not (${conditionText(condition.of)})`;
   if (condition.kind !== 'test')

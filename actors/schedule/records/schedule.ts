@@ -1,5 +1,6 @@
-// The table of schedules: the state of each schedule, and the recurrence to which its times belong. Other settings are not stored. The commit
-// that fires an occurrence also writes the record. The record is kept for 30 days after the configuration has dropped the schedule.
+// The table of schedules: the state of each schedule, and the recurrence to which its times belong. Other settings are
+// not stored. The commit that fires an occurrence also writes the record. The record is kept for at least 30 days after
+// the configuration has dropped the schedule.
 import type { Recurrence } from '../../../runtime/calendar/recurrence.ts';
 import type { JobId } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';

@@ -1,5 +1,5 @@
-// The audit trail: a chain of records. Each record has a code: a keyed hash over the record and the code of the record before it. The
-// keyring has the number and the code of the last record.
+// The audit trail is a chain of records. Each record has a code: a keyed hash over the record and the code of the
+// record before it. The keyring has the number and the code of the last record.
 //
 //   key: seq (8)    value: code (32) | the record as JSON
 import { createHmac } from 'node:crypto';
@@ -12,7 +12,10 @@ import { type AuditEnd, auditKeyOf, type Keyring } from './keyring.ts';
  * secret that was delivered to a job has a record of its own, with `job:<id>` as the actor.
  */
 export type AuditRecord = {
-  /** When the record was written, in µs since the epoch. */
+  /**
+   * When the record was written, in µs since the epoch. The record of `vault.abandon` in a new trail has the time of
+   * the abandonment instead.
+   */
   readonly at: number;
   /** Who acted: `admin`, `unknown`, `command`, `dispatcher`, `retention`, or `job:<id>`. */
   readonly actor: string;
@@ -91,7 +94,7 @@ function endProblem(newest: number, anchored: number): string {
     : `vault_audit: there are records after ${anchored}, where the trail ends according to the keyring`;
 }
 
-/** When the oldest record was written, in µs. Null: there is no record, or the oldest one cannot be read. */
+/** The time `at` of the oldest record, in µs. Null: there is no record, or the oldest one cannot be read. */
 export function oldestAuditUs(reader: Reader): number | null {
   for (const { value } of reader.scan('vault_audit', { limit: 1 })) {
     try {

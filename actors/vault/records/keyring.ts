@@ -1,5 +1,6 @@
-// The keyring: one record, sealed under the unlock key. It has the vault's keys, and the values against which other records are checked:
-// both ends of the audit trail, and the version of the table of contents. That table has the versions of the principals and secrets.
+// The keyring is one record, sealed under the unlock key. It has the vault's keys, and the values against which other
+// records are checked: both ends of the audit trail, and the version of the table of contents. That table has the
+// versions of the principals and secrets.
 import { pack, unpack } from '../../../runtime/packing.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { type Random, seal, unseal } from './barrier.ts';
