@@ -105,9 +105,9 @@ export class SearchIndex implements JournalConsumer {
   }
 
   /**
-   * Marks the pruned logs of one chunk. If all logs of a full chunk are pruned, `prune` removes postings of the chunk, at most
-   * `removedMax`. The records of the logs are removed only when the chunk is the oldest one and has no postings left: the numbers of
-   * the stored logs must have no gap.
+   * Marks the pruned logs of one chunk. If all logs of a full chunk are pruned, `prune` removes postings of the chunk,
+   * at most `removedMax`. The numbers of the stored logs must have no gap. So the records of the logs are removed only
+   * when the chunk is the oldest one and has no postings left.
    */
   prune(upToUs: number, batch: Batch<IndexTable>): boolean {
     this.#records.refresh();

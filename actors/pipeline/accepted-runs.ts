@@ -1,6 +1,6 @@
-// Runs that were accepted as a batch and have not begun. One commit stores the jobs of all runs of a batch. Because one turn has no time to
-// begin thousands of runs, the runs begin block by block in later turns, with the definition that was in force when they were accepted.
-// Delayed runs of a batch begin like any delayed run (delayed-runs.ts).
+// Runs that were accepted as a batch and have not begun. One commit stores the jobs of all runs of a batch. One turn
+// has no time to begin thousands of runs. So the runs begin block by block in later turns, with the definition that was
+// in force when they were accepted. Delayed runs of a batch begin like any delayed run (delayed-runs.ts).
 import { type BlockKey, blockOf, type JobId, jobId } from '../../runtime/ids.ts';
 import { packedEmpty } from '../../runtime/packing.ts';
 import type { EntryEvent } from '../job/protocol.ts';

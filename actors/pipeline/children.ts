@@ -94,8 +94,8 @@ export class Children {
   }
 
   /**
-   * The id of the job or run that an error names as the cause: the cause of the position, or the run itself if there is no cause or the
-   * cause cannot be found. A run that began and ended in this turn cannot be found.
+   * The id of the job or run that an error names as the cause. It is the cause of the position, or the run itself if
+   * there is no cause or the cause cannot be found. A run that began and ended in this turn cannot be found.
    */
   #causeOf(run: Run, { cause }: StepPosition): JobId {
     return cause !== null && this.#ancestor(cause) ? cause : run.id;

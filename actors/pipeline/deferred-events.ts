@@ -1,6 +1,6 @@
-// Events and hooks that start runs in a later turn, because the runs would take too much of the current turn: for example, a job emitted
-// very many events, the payload is large, or the turn has no time left. While too many runs are open, or other events or hooks wait,
-// all new events wait.
+// Events and hooks that start runs in a later turn, because the runs would take too much of the current turn. For
+// example, a job emitted very many events, the payload is large, or the turn has no time left. While too many runs are
+// open, or other events or hooks wait, all new events wait.
 //
 // The trees take turns. Within a tree, newer lists of events are taken before older ones. Until the first event of a list is taken, memory
 // holds only the id of its job; for a hook, only its key.

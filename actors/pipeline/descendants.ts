@@ -1,9 +1,11 @@
 // Counts the descendants of each root, for the limit `service.max_jobs_per_root`.
 //
-// The count of a tree exists while the tree has an open run or a waiting emission: events or a hook of one job that wait to start runs
-// (deferred-events.ts). A large count is stored in `descendants`, at most once per turn; a smaller one is counted again from the table
-// `tree` when it is needed. The number of open runs and waiting emissions of a tree is stored in `open_trees` while it is above one.
-// The commit that ends the last of them removes the entry in `descendants`. A tree without a run in memory is dropped from memory.
+// The count of a tree exists while the tree has an open run or a waiting emission. An emission stands for the events of
+// one job, or the hooks for the end of one job or run, that wait to start runs (deferred-events.ts). A large count is
+// stored in `descendants`, at most once per turn; a smaller one is counted again from the table `tree` when it is
+// needed. The number of open runs and waiting emissions of a tree is stored in `open_trees` while it is above one. The
+// commit that ends the last of them removes the entry in `descendants`. A tree without a run in memory is dropped from
+// memory.
 import type { JobId } from '../../runtime/ids.ts';
 import { pack, unpack } from '../../runtime/packing.ts';
 import { SetAside } from '../../runtime/store/set-aside.ts';

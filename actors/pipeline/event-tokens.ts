@@ -8,9 +8,9 @@ import type { RunTable } from './run-table.ts';
 import { Packed, type Token } from './token.ts';
 
 /**
- * Makes a token with the event's payload, and moves it to the node. `place`: the position of the event among the job's events. False: the
- * event is dropped, because the step has had an event with this dedupe key within 24 hours or, if the job is reused, because the original
- * run dropped the event.
+ * Makes a token with the event's payload, and moves it to the node. `place`: the position of the event among the job's
+ * events. False: the event is dropped. An event of a reused job is dropped if the original run dropped it. Any other
+ * event is dropped if the step has had an event with this dedupe key within 24 hours.
  */
 export function enterEvent(
   table: RunTable,

@@ -1,5 +1,5 @@
-// An element that is too large for one step of its fan-out. Its job is made in steps, which may take several turns: the end of the element is
-// found and `with` is rendered step by step, and a large payload is written in parts.
+// An element that is too large for one step of its fan-out. Its job is made in steps, which may take several turns. The
+// end of the element is found and `with` is rendered step by step, and a large payload is written in parts.
 import { type JsonObject, pack, unpack } from '../../runtime/packing.ts';
 import { asSections, type Section, sectionsWithin } from '../../runtime/parted.ts';
 import { endWithin, mapHead, skipInSteps } from '../../runtime/splice.ts';

@@ -1,8 +1,8 @@
 // A rerun `from: failed` reuses the jobs that succeeded in the original run: it takes their results and makes no new attempts.
 //
-// Reuse is decided for each token. While a token has passed only reused jobs, its next job is looked up in the original run. If that job
-// can be reused, the token continues with its result; otherwise a new job is created. All jobs after a new job are new, and so are all jobs
-// after a join that the token of a new job has reached, and all jobs of phases.
+// Reuse is decided for each token. While a token has passed only reused jobs, its next job is looked up in the original
+// run. If that job can be reused, the token continues with its result; otherwise a new job is created. All jobs after a
+// new job are new. So are all jobs after a join that the token of a new job has reached, and all jobs of phases.
 import { type JobId, jobId } from '../../runtime/ids.ts';
 import type { Sliced } from '../../runtime/slices.ts';
 import type { StoredAttempt } from '../job/records/attempt.ts';

@@ -142,8 +142,8 @@ function keptOuter({ run, node, scope, path, context }: CallSite): CallSite {
 }
 
 /**
- * Creates a run that ends at once as failed or dead, for example because its payload cannot be made, because its
- * pipeline is no longer configured, or because the tree has too many descendants.
+ * Creates a run that ends at once as failed or dead. For example, its payload cannot be made, its pipeline is no longer
+ * configured, or the tree has too many descendants.
  */
 export function refuseRun(
   table: RunTable,

@@ -114,7 +114,7 @@ export class RunTable {
   hasRunHooks = false;
   /** Counts turns. Writes of earlier turns are committed. */
   turnNumber = 0;
-  /** The size of the payloads, baggage, results of reused jobs, and parts of values that this turn has created so far. */
+  /** The size of the payloads, baggage, bodies of reused jobs, and parts of values that this turn has created so far. */
   bytesInTurn = 0;
   /** The size of the fan-outs' lists in memory. */
   listBytes = 0;
@@ -159,8 +159,8 @@ export class RunTable {
   }
 
   /**
-   * Whether events must wait to start runs: the number of open runs has reached `openRunsMax` or half of `queueDepthMax`, or the records
-   * of open runs have reached their maximum size (`isFullOfRuns`).
+   * Whether events must wait to start runs. They wait if the number of open runs has reached `openRunsMax` or half of
+   * `queueDepthMax`, or if the records of open runs have reached their maximum size (`isFullOfRuns`).
    */
   get isCrowded(): boolean {
     const runsMax = Math.min(this.#openRunsMax, Math.ceil(this.config.service.queueDepthMax / 2));

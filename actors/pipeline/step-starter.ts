@@ -135,8 +135,8 @@ const nothingAdded: PlannedWith = {
 };
 
 /**
- * Prepares `with` for the children of a fan-out: packs the entries if they are the same for all elements, or else binds the values that
- * do not depend on the element. `bytesMax`: larger values stay packed.
+ * Prepares `with` for the children of a fan-out. If the entries are the same for all elements, packs them; otherwise
+ * binds the values that do not depend on the element. `bytesMax`: larger values stay packed.
  */
 function planWith(step: WorkStep, perElement: boolean, token: Token, bytesMax: number): PlannedWith {
   const entries = step.with ?? [];

@@ -168,8 +168,8 @@ export class Firer {
   }
 
   /**
-   * Records that the occurrence has fired: extends the schedule's current range if it has the same recurrence and the occurrence is the next
-   * one after it, otherwise begins a new range.
+   * Records that the occurrence has fired. Extends the current range of the schedule if that range has the same
+   * recurrence and ends with the previous occurrence; otherwise begins a new range.
    */
   #note(turn: Turn, schedule: OpenSchedule, dueMs: number): void {
     const { reader } = this.#ports;

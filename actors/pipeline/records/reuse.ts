@@ -1,5 +1,6 @@
-// The records of reruns `from: failed`: the index of the jobs that a rerun can reuse, the trees that must be kept for it, the jobs that it
-// has reused, the pruned jobs without which a run cannot be rerun in this way, and the events that a run dropped.
+// The records of reruns `from: failed`: the index of the jobs that a rerun can reuse, the trees that must be kept for
+// it, and the jobs that it has reused. Other records name the pruned jobs without which a run cannot be rerun in this
+// way, and the events that a run dropped.
 //
 // A job is found by its address: its ordinal in its fork, and a hash. The hash covers the fork's place in its run, that run's place in the
 // run that called it, and so on up to the original run. If the forks of two runs of one definition have the same elements, branches and
@@ -90,8 +91,8 @@ export function indexOfRoot(root: JobId): { readonly from: Uint8Array; readonly 
 }
 
 /**
- * Records that the tree with the root `root` needs the tree with the root `neededRoot`: the tree of the original run, or a tree
- * from which the original run reused jobs.
+ * Records that the tree with the root `root` needs the tree with the root `neededRoot`. The needed tree contains the
+ * original run, or jobs that the original run reused.
  */
 export function writeNeed(batch: Batch, neededRoot: JobId, root: JobId): void {
   batch.put('reuse_needs', Buffer.concat([neededRoot, root]), nothing);

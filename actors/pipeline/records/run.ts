@@ -280,8 +280,8 @@ export function madeKey(run: JobId, id: number, sequence: number): Uint8Array {
 }
 
 /**
- * Reads from a stored run whether it is the root of its tree, and the number of jobs inside it, excluding jobs inside
- * called runs that are still open.
+ * Reads from a stored run whether it is the root of its tree, and the number of jobs inside it. Jobs inside called runs
+ * that are still open do not count.
  */
 export function readJobsOf(value: Uint8Array): { readonly isRoot: boolean; readonly jobs: number } {
   const { root, jobs, settled } = decodeRun(value).run;
