@@ -100,7 +100,7 @@ export class FailurePages {
   }
 }
 
-/** The smallest key above this one. */
+/** The smallest key above `key`. */
 function behind(key: Buffer): Buffer {
   return Buffer.concat([key, Buffer.of(0)]);
 }

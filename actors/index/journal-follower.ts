@@ -49,8 +49,8 @@ export class JournalFollower {
       const { entries }: JournalSlice = slice;
       const taken = entries.length === 0 ? 0 : consumer.take(entries, batch);
       const next = entries[taken];
-      // The next consumers at the same position get only the entries that this one has taken. So they do not get ahead of it, and
-      // the entries are read only once.
+      // The next consumers at the same position get only the entries that this consumer has processed. So they do not
+      // get ahead of it, and the entries are read only once.
       if (next) slice = { from, entries: entries.slice(0, taken), end: { atUs: next.atUs, place: next.place } };
       moved.set(consumer, slice.end);
       batch.put('positions', Buffer.from(consumer.name), positionRecord(slice.end));

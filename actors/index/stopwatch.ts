@@ -171,8 +171,8 @@ function writePage(open: OpenPage, batch: Batch<IndexTable>): void {
 }
 
 /**
- * Whether the attempt counts as one that ran. The entry of a job that ended without an attempt (number 0) does not count, nor does an
- * attempt that was cancelled before it started.
+ * Whether the attempt has run. The entry of a job that ended without an attempt (number 0) does not count, and an
+ * attempt that was cancelled before it started does not count either.
  */
 function hasRun({ attempt, status, ranUs }: JournalEntry): boolean {
   return attempt > 0 && (ranUs > 0 || status !== 'cancelled');

@@ -80,9 +80,9 @@ export class TagIndex {
   }
 
   /**
-   * Compares the next `sweptPerStep` indexed blocks with the ledger, and removes those that the ledger has pruned. True: blocks were
-   * removed, and more blocks may follow. The next call continues with the following blocks; after the last block, it begins again with the
-   * oldest.
+   * Compares the next `sweptPerStep` indexed blocks with the ledger, and removes the blocks that the ledger has pruned.
+   * True: blocks were removed, and more blocks may follow. The next call continues with the following blocks; after the
+   * last block, it begins again with the oldest.
    */
   prune(): boolean {
     const { ledger, index } = this.#stores;

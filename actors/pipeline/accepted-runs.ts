@@ -67,7 +67,7 @@ export class AcceptedRuns {
     return this.#waiting.size > 0 || this.#arriving.length > 0;
   }
 
-  /** Begins the runs of the oldest block. False: no block is waiting, or the turn has no room for another one. */
+  /** Begins the runs of the oldest block. False: no block is waiting, or the turn has no room for more runs. */
   step(): boolean {
     const { turn, isFull } = this.#table;
     const [block] = this.#waiting.values();

@@ -2,8 +2,8 @@
 // example, a job emitted very many events, the payload is large, or the turn has no time left. While too many runs are
 // open, or other events or hooks wait, all new events wait.
 //
-// The trees take turns. Within a tree, newer lists of events are taken before older ones. Until the first event of a list is taken, memory
-// holds only the id of its job; for a hook, only its key.
+// The trees take turns. Within a tree, newer lists of events are handled before older ones. Until the first event of a
+// list is handled, memory holds only the id of its job; for a hook, only its key.
 import { unpinned } from '../../runtime/bytes.ts';
 import { type Body, bodyPart } from '../../runtime/host/wire/outcome.ts';
 import type { JobId } from '../../runtime/ids.ts';
@@ -28,11 +28,14 @@ import type { RunTable } from './run-table.ts';
 import { Packed } from './token.ts';
 import type { Trigger, Triggers } from './triggers.ts';
 
-/** The maximum number of events that one turn takes. An event for which several pipelines wait counts once for each of them. */
+/**
+ * The maximum number of events that one turn handles. An event for which several pipelines wait counts once for each of
+ * them.
+ */
 export const eventsPerTurnMax = 512;
 /**
  * When the waiting events in memory exceed this size, all of them are dropped from memory. They are read again when they are
- * taken.
+ * handled.
  */
 const heldBytesMax = 64 * 2 ** 20;
 
@@ -44,8 +47,8 @@ type Events = { readonly origin: Origin; readonly list: Uint8Array; readonly cou
  */
 type Next = { readonly event: Emitted | null; readonly payload: Packed; readonly end: number };
 /**
- * A list of events, some of which may have been taken, or a hook. `events` null: the list must be read. `evaluations`: the evaluations of
- * the next event; null: none has begun.
+ * A list of events, some of which may have been handled, or a hook. `events` null: the list must be read.
+ * `evaluations`: the evaluations of the next event; null: none has begun.
  */
 type Begun = Required<Cursor> & { readonly key: Uint8Array; events: Events | null; evaluations: Evaluations | null };
 
@@ -77,7 +80,7 @@ export class DeferredEvents {
       if (!origin || origin.place) continue;
       const cursorBytes = reader.get('emissions', cursorKey(key));
       const cursor = cursorBytes && setAside.read('emissions', cursorKey(key), () => unpack<Cursor>(cursorBytes));
-      // If the cursor cannot be read, it is unknown which events have been taken. The list is then skipped, and stays
+      // If the cursor cannot be read, it is unknown which events have been handled. The list is then skipped, and stays
       // in the store.
       if (cursorBytes && !cursor) continue;
       if (cursor) this.#push(origin, { ...unbegun(Buffer.from(key)), ...cursor });
@@ -126,12 +129,14 @@ export class DeferredEvents {
     this.#heldBytes = 0;
   }
 
-  /** Whether another turn could take waiting events or hooks. */
+  /** Whether another turn could handle waiting events or hooks. */
   get isWaiting(): boolean {
     return (this.#lines.size > 0 || this.#arriving.length > 0) && !this.#table.isCrowded;
   }
 
-  /** Takes the next events of the first tree. False: no event waits, or no more events can be taken in this turn. */
+  /**
+   * Handles the next events of the first tree. False: no event waits, or no more events can be handled in this turn.
+   */
   step(): boolean {
     const next = this.#lines.entries().next().value;
     if (!next || this.#isFull || this.#table.isCrowded) return false;
@@ -145,7 +150,7 @@ export class DeferredEvents {
     return true;
   }
 
-  /** Takes as many events as fit into the turn. False: no events remain. */
+  /** Handles as many events as fit into the turn. False: no events remain. */
   #take(begun: Begun): boolean {
     const { batch, descendants } = this.#table;
     const { origin, count } = blaming({ kind: 'emission', key: begun.key }, () => this.#eventsOf(begun));
@@ -155,8 +160,9 @@ export class DeferredEvents {
     const came = this.#start(begun, count);
     const { index, at, fired, key } = begun;
     if (index < count) {
-      // The cursor is written only if a run has been created. For events that start no run, the additional write would cost more than it
-      // saves. After a crash, the events after the stored cursor are taken again, with the configuration and the dedupe keys that then apply.
+      // The cursor is written only if a run has been created. For events that start no run, the additional write would
+      // cost more than it saves. After a crash, the events after the stored cursor are handled again, with the
+      // configuration and the dedupe keys that then apply.
       if (came) batch.put('emissions', cursorKey(key), pack(fired.length > 0 ? { index, at, fired } : { index, at }));
       return true;
     }

@@ -1,4 +1,4 @@
-// The definitions in force, and those with which open runs began. A run keeps its definition across reloads.
+// The definitions in force, and the definitions with which open runs began. A run keeps its definition across reloads.
 //
 // The number of open runs of each definition is stored (`run_counts`), so the service need not read the runs on startup. The commit
 // that ends the last open run of a definition removes the definition's entry. The selfcheck compares the entries with the runs
@@ -146,7 +146,7 @@ export class DefinitionVersions {
 
   /**
    * Removes unused definitions whose runs have all been pruned. If there are more than `unusedDefinitionsMax` unused definitions,
-   * also removes those that have been unused for the longest time.
+   * also removes the definitions that have been unused for the longest time.
    */
   prune(reader: Reader, batch: Batch): void {
     if (reader.count('unused_definitions') === 0) return;

@@ -23,7 +23,7 @@ export class Descendants {
   readonly #setAside: SetAside;
   readonly #trees = new Map<string, TreeCounts>();
   #dirty: TreeCounts[] = [];
-  /** Trees that may have no run in memory. `renew` drops those that have none. */
+  /** Trees that may have no run in memory. `renew` drops the trees without a run in memory. */
   #idle: TreeCounts[] = [];
 
   constructor(reader: Reader, limit: () => number, setAside = new SetAside()) {

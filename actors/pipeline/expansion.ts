@@ -39,7 +39,7 @@ export const childrenPerMessageMax = 1024;
 export const childrenPerTurnMax = 4096;
 /** The fan-outs and parked tokens of a run wait while the run has about this many unsettled jobs. */
 export const unsettledMax = 16_384;
-/** The maximum number of events of a job that are taken before the turn's limits are checked again. */
+/** The maximum number of events of a job that are handled before the turn's limits are checked again. */
 const eventsPerStepMax = 64;
 /** When lists in memory exceed this size, the stored ones are dropped from memory, and read again when they are expanded. */
 const listBytesMax = 64 * 2 ** 20;
@@ -266,7 +266,7 @@ export class Expansion {
     this.#taken(run, scope, fan, first, plan);
   }
 
-  /** Counts the elements that have been taken, from `first` up to the fan-out's index. Ends the fan-out after its last element. */
+  /** Counts the elements from `first` up to the fan-out's index. Ends the fan-out after its last element. */
   #taken(run: Run, scope: Scope, fan: FanOut, first: number, plan: FanPlan): void {
     this.#madeInTurn += fan.index - first;
     if (run.failure !== null || fan.index < fan.count) return;

@@ -93,8 +93,8 @@ export const itemKey = Buffer.from('\xa4item', 'latin1');
 export const indexKey = Buffer.from('\xa5index', 'latin1');
 
 /**
- * Takes the payloads of the next elements, limited in number and bytes, and moves the cursor. Stops before an element of more
- * than `elementBytesMax`. Elements are copied, never decoded.
+ * Returns the payloads of the next elements, limited in number and bytes, and moves the cursor. Stops before an element
+ * of more than `elementBytesMax`. Elements are copied, never decoded.
  */
 export function takePayloads(
   fan: FanOut,
@@ -111,7 +111,7 @@ export function takePayloads(
   const ends = new Uint32Array(countMax);
   let end = fan.at;
   let count = 0;
-  // The first element is taken even if there is no room.
+  // The first element is included even if there is no room.
   while (count < countMax && (count === 0 || end - fan.at + count * added.length < bytesMax)) {
     const next = endWithin(list, end, end + elementBytesMax);
     if (next < 0) break;
@@ -147,7 +147,7 @@ export type FanOutElement = {
   readonly missing: string | null;
 };
 
-/** Takes the next element: renders its templates and moves the cursor. */
+/** Renders the templates for the next element, and moves the cursor. */
 export function takeElement(fan: FanOut, plan: FanPlan): FanOutElement {
   const { list, each } = plan;
   const end = skipValue(list, fan.at);

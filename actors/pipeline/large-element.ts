@@ -13,8 +13,8 @@ import { hasPacked } from './template.ts';
 import { dataOf, Packed } from './token.ts';
 
 /**
- * The size above which an element is large. It is `partedBytesMin` if neither `with` nor baggage refers to the elements, because they are
- * then only copied. It is 0 if `with` contains a large value, and otherwise `stepBytes`.
+ * The size above which an element is large. If neither `with` nor baggage refers to the elements, they are only copied,
+ * and the size is `partedBytesMin`. If `with` contains a large value, the size is 0. Otherwise it is `stepBytes`.
  */
 export function elementBytesMax({ each }: FanPlan, { evaluationLimits, partedBytesMin }: RunTable): number {
   if (each === null) return partedBytesMin;

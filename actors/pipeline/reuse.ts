@@ -1,4 +1,5 @@
-// A rerun `from: failed` reuses the jobs that succeeded in the original run: it takes their results and makes no new attempts.
+// A rerun `from: failed` reuses the jobs that succeeded in the original run: it uses their results and makes no new
+// attempts.
 //
 // Reuse is decided for each token. While a token has passed only reused jobs, its next job is looked up in the original
 // run. If that job can be reused, the token continues with its result; otherwise a new job is created. All jobs after a

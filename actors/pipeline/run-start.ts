@@ -127,7 +127,9 @@ function deadlinesOf({ compiled }: Version, { called, options, runAtUs = 0 }: Ru
   return deadlines;
 }
 
-/** How long a run may take: the shorter of its pipeline's and its call's deadline. Undefined: neither has one. */
+/**
+ * How long a run may take: the shorter of its pipeline's and its call's deadline. Undefined: neither has a deadline.
+ */
 export function deadlineMsOf(
   { deadlineMs: ofPipeline }: Pick<Version['compiled']['definition'], 'deadlineMs'>,
   options: JobOptions | null | undefined,

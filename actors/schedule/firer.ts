@@ -232,7 +232,7 @@ export class Firer {
   }
 }
 
-/** Whether the range has the recurrence of the schedule. A reload may have given the schedule another one. */
+/** Whether the range has the recurrence of the schedule. A reload may have changed the recurrence of the schedule. */
 function isOf(range: FiredRange, { recurrence, originMs }: ScheduleRecord): boolean {
   return range.originMs === originMs && recurrenceText(range.recurrence) === recurrenceText(recurrence);
 }

@@ -92,8 +92,9 @@ function pendingOf(input: PlanInput): Pending {
 }
 
 /**
- * The newest occurrences after `afterMs` and up to `newestMs`, at most `missedMax`: all those in a window that ends at `newestMs`. The
- * window has the length `spanMs` at first, and is halved until it contains no more than `missedMax` occurrences.
+ * The newest occurrences after `afterMs` and up to `newestMs`, at most `missedMax`: all occurrences in a window that
+ * ends at `newestMs`. The window has the length `spanMs` at first, and is halved until it contains no more than
+ * `missedMax` occurrences.
  */
 function latest({ record }: PlanInput, afterMs: number, newestMs: number, spanMs: number): readonly number[] {
   const { recurrence, originMs } = record;

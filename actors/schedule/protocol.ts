@@ -73,7 +73,7 @@ export interface ScheduledJobs {
   isRestored(): boolean;
   /**
    * Whether jobs can begin: the job actor has read all unsettled jobs since it started, and the service is not
-   * stopping. `cancel` must not be called before all unsettled jobs have been read, because it would treat the others
+   * stopping. `cancel` must not be called before all unsettled jobs have been read, because it treats unread jobs
    * as settled.
    */
   mayBegin(): boolean;

@@ -89,8 +89,8 @@ export class AuditPruning {
   }
 
   /**
-   * Starts a pruning that a caller has asked for, or queues it while another one runs. The caller is answered when its pruning ends.
-   * False: the queue is full.
+   * Starts a pruning that a caller has asked for, or queues it while another pruning runs. The caller gets an answer
+   * when its pruning ends. False: the queue is full.
    */
   request(vault: Vault, job: Omit<PruneJob, 'actor'>, turn: Turn): boolean {
     if (this.#job === null) this.#begin(vault, { ...job, actor: 'admin' }, turn);

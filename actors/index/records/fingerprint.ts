@@ -100,7 +100,7 @@ export function differInNumbers(a: string, b: string): boolean {
     while (from > 0 && isDigit(a.charCodeAt(from - 1))) from--;
     const end = digitsEnd(a, at);
     const endInB = digitsEnd(b, at + ahead);
-    // If neither line has a digit here, the lines do not differ in numbers only.
+    // If neither line has a digit here, the lines also differ in other characters.
     if (end === at && endInB === at + ahead) return false;
     if (!standAlone(a, from, end) || !standAlone(b, from + ahead, endInB)) return false;
     at = end;
@@ -204,7 +204,7 @@ class Quotes {
     this.#line = line;
   }
 
-  /** The offset of the quote that closes the one at this offset. Null: no quoted text begins here. */
+  /** The offset of the quote that closes the quote at the offset `at`. Null: no quoted text begins at `at`. */
   closing(at: number): number | null {
     const line = this.#line;
     const close = closings.get(line.charCodeAt(at));

@@ -177,7 +177,7 @@ function keepFacets(
   return !found.isEmpty;
 }
 
-/** Reads the logs that contain all words, and keeps those in which the words of each phrase are adjacent. */
+/** Reads the logs that contain all words, and keeps the logs in which the words of each phrase are adjacent. */
 function* keepPhrases(
   ledger: Reader,
   found: LogSet,

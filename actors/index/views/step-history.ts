@@ -106,7 +106,7 @@ export class StepHistory {
   }
 }
 
-/** The jobs with the longest times among those that are still stored, each once. */
+/** The stored jobs with the longest times. Each job appears once. */
 class SlowestJobs {
   readonly #ledger: Reader | null;
   readonly #most: number;

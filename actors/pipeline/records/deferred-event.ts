@@ -1,4 +1,5 @@
-// The records of events and hooks that will start runs in a later turn: their origin, and how many of the events have been taken.
+// The records of events and hooks that will start runs in a later turn: their origin, and how many of the events have
+// been handled.
 import { type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { unpack } from '../../../runtime/packing.ts';
 import type { TerminalStatus } from '../../job/records/job.ts';
@@ -30,8 +31,8 @@ export type Origin = {
 };
 
 /**
- * How many events of the list have been taken, and the offset of the next event. `fired`: the pipelines to which the next event
- * has been offered already.
+ * How many events of the list have been handled, and the offset of the next event. `fired`: the pipelines to which the
+ * next event has been offered already.
  */
 export type Cursor = { index: number; at: number; fired?: string[] };
 

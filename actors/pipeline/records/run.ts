@@ -80,7 +80,7 @@ export type StoredScope = {
 export type StoredFan = {
   readonly id: number;
   readonly count: number;
-  /** How many elements were taken; 0 for a parked token, which has no elements. */
+  /** How many elements have been handled; 0 for a parked token, which has no elements. */
   index: number;
   /** The offset of the next element; 0 for a parked token. */
   at: number;

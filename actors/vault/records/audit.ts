@@ -150,9 +150,10 @@ export function readSegment(
 }
 
 /**
- * Verifies the trail, or its newest `recordsMax` records, up to the end that the keyring names. Yields the records in pages, each valid
- * until the next page is taken. Returns the fault of the first record that does not verify; null: all records verify. If the service prunes
- * the trail during the walk, the walk reads the keyring again (`currentKeyring`) and continues after the pruned records.
+ * Verifies the trail, or its newest `recordsMax` records, up to the end that the keyring names. Yields the records in
+ * pages, each valid until the next page is requested. Returns the fault of the first record that does not verify; null:
+ * all records verify. If the service prunes the trail during the walk, the walk reads the keyring again
+ * (`currentKeyring`) and continues after the pruned records.
  */
 export function* walkAudit(
   reader: Reader,

@@ -63,7 +63,7 @@ export class TrailFileCheck {
     return 'seal' in value ? this.#close(value) : this.#next(value);
   }
 
-  /** The fault of a file whose lines have all been taken, each without a fault. Null: the file verifies. */
+  /** The fault of a file whose lines have all been passed to `take`, each without a fault. Null: the file verifies. */
   get problem(): string | null {
     if (this.end === null) return 'the file is empty';
     return this.#isSealed ? null : `the closing line is missing after record ${this.end.seq}`;
