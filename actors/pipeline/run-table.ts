@@ -114,7 +114,7 @@ export class RunTable {
   hasRunHooks = false;
   /** Counts turns. Writes of earlier turns are committed. */
   turnNumber = 0;
-  /** The size of the payloads, baggage, bodies of reused jobs, and parts of values that this turn has created so far. */
+  /** The size of the payloads, baggage, bodies of reused jobs, and parts of values that this turn has created. */
   bytesInTurn = 0;
   /** The size of the fan-outs' lists in memory. */
   listBytes = 0;
@@ -211,7 +211,7 @@ export class RunTable {
     return run;
   }
 
-  /** Fails the run if it is cancelled or inside a cancelled run. False: the run is neither, or has failed already. */
+  /** Fails the run if it, or a run containing it, is cancelled. False: neither is cancelled, or the run has failed. */
   cancel(run: Run): boolean {
     const { cancels } = this.jobs;
     const marked = cancels.around(run.id);
