@@ -1,5 +1,5 @@
-// The last step of the build: bundles the modules of each process and thread into a few files. Resolving, reading and linking
-// hundreds of modules would take most of the time of a start.
+// The last step of the build bundles the modules of each process and thread into a few files. Without bundles, resolving, reading and
+// linking hundreds of modules would take most of the time of a start.
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, posix, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,7 +10,10 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const dist = join(root, 'dist');
 const chunks = 'chunks';
 
-/** The files that are started by path. Each has chunks of its own, so that a thread first loads a single file, besides shared modules. */
+/**
+ * The modules with which processes and threads start. Each is bundled alone, so that a thread loads one file at its start, besides the
+ * shared modules.
+ */
 const entries = [
   'cli/main',
   'cli/slim',
@@ -25,17 +28,20 @@ const entries = [
   'runtime/host/thread/typescript-loader',
 ];
 
-/** Modules with large libraries, which several entries load: each is a file of its own, so that the package has it once. */
+/** Modules with large libraries that several entries load. Each becomes a file of its own, so that the package contains it once. */
 const shared = ['runtime/pattern', 'runtime/json-schema'];
 
 /**
- * Packages that the bundles load with `require`, and what they use of them. The first two have one CommonJS file besides a dozen ES modules; to
- * find and link those would take each thread of the service, and each plugin thread, a fifth of its start. The third is CommonJS, which an
- * `import` first has to scan for the names of its exports.
+ * Packages that the bundles load with `require`, each with the export that they use. `lmdb` and `msgpackr` have one CommonJS file besides a
+ * dozen ES modules; finding and linking the ES modules would take a fifth of the start of each thread. `piscina` is CommonJS; an `import`
+ * would first scan it for the names of its exports.
  */
 const required: { readonly [name: string]: string } = { lmdb: 'open', msgpackr: 'Packr', piscina: 'Piscina' };
 
-/** Other packages that are installed with headgate: native ones, those that start files of their own, and those that plugins import. All others are bundled. */
+/**
+ * Packages are left out of the bundles if they are native, start files of their own, or are imported by plugins. They are installed with
+ * headgate.
+ */
 const { dependencies, optionalDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 const installed = Object.keys({ ...dependencies, ...optionalDependencies }).filter(
   name => !Object.hasOwn(required, name),
@@ -74,7 +80,7 @@ export const { ${required[name]} } = createRequire(import.meta.url)('${name}');
 };
 
 const sharedPrefix = 'shared:';
-/** Leaves the shared modules out of a bundle, which imports their files. */
+/** Leaves the shared modules out of a bundle. The bundle imports their files instead. */
 function sharedModules(entry: string): Plugin {
   return {
     name: 'modules that are files of their own',
@@ -91,7 +97,7 @@ function sharedModules(entry: string): Plugin {
 }
 
 const written = new Set<string>();
-/** Package -> license, for the bundled packages: the licenses are shipped with their code. */
+/** The license text of each bundled package, by package name. `dist/LICENSES.txt` contains all of them. */
 const licensed = new Map<string, string>();
 
 async function bundle(entry: string): Promise<void> {
@@ -106,7 +112,7 @@ async function bundle(entry: string): Promise<void> {
     dir: dist,
     format: 'esm',
     chunkFileNames: `${chunks}/[name]-[hash].js`,
-    // The package stays small. The comments that name the source files remain.
+    // Removes JSDoc comments, which keeps the package small. The comments that name the source files remain.
     comments: { jsdoc: false },
   });
   await made.close();
@@ -126,7 +132,7 @@ function noteLicense(id: string): void {
 
 for (const entry of [...shared, ...entries]) await bundle(entry);
 await buildUi(noteLicense);
-// Chunks of earlier builds are removed last: a running service may still load those that have not changed.
+// Removes the chunks of earlier builds last, so that the unchanged chunks, which a running service may still load, are never missing.
 for (const name of readdirSync(join(dist, chunks)))
   if (!written.has(`${chunks}/${name}`)) rmSync(join(dist, chunks, name));
 const licenses = [...licensed].sort().map(([name, text]) => `${name}\n\n${text}\n`);

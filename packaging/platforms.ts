@@ -1,4 +1,4 @@
-// The packages of uWebSockets.js binaries, one per platform: their names and contents.
+// The names and contents of the packages with uWebSockets.js binaries, one package per platform.
 import type { Binary } from '../http/transport/uws-binary.ts';
 
 export type Platform = { readonly platform: string; readonly arch: string; readonly libc?: string };

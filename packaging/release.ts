@@ -1,5 +1,6 @@
-// `npm run release -- TARBALL`: turns the tarball of `npm pack` into the one to publish. Once the registry has the packages of all
-// platforms, they replace the dependency on uWebSockets.js, which contains the binaries of every platform.
+// `npm run release -- TARBALL` turns the tarball of `npm pack` into the tarball to publish. It replaces the dependency on uWebSockets.js,
+// which contains the binaries of every platform, by dependencies on the packages of single platforms. It fails until the registry has all
+// of these.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -32,7 +33,7 @@ function main(words: readonly string[]): number {
       );
     const optionalDependencies = { ...others, ...Object.fromEntries(names.map(name => [name, version])) };
     writeFileSync(path, `${JSON.stringify({ ...manifest, optionalDependencies }, null, 2)}\n`);
-    // Without scripts: the package is built already, and has no sources to build again.
+    // Runs no scripts, because the package is already built, and has no sources to build again.
     const [made] = JSON.parse(
       execFileSync('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', dirname(resolve(tarball))], {
         cwd: directory,

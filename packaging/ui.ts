@@ -1,5 +1,5 @@
-// Builds the dashboard: the modules of `ui/` become a few files with hashed names in `dist/ui/`, each also compressed. The package has the files that
-// are compressed with Brotli; `http/ui/files.ts` makes the other forms from them.
+// Builds the dashboard. The modules of `ui/` become a few files with hashed names in `dist/ui/`, each also compressed with gzip and with
+// Brotli. The package has only the Brotli files; `http/ui/files.ts` makes the other forms from them.
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -12,13 +12,13 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const source = join(root, 'ui');
 const target = join(root, 'dist/ui');
 
-/** The maximum size of what the first visit loads, compressed with gzip. */
+/** The maximum total size of the files that the first visit loads, compressed with gzip. */
 export const firstLoadBytesMax = 60 * 1024;
 
-/** The files of the dashboard before compression, and those that the first visit loads. */
+/** `files`: the files of the dashboard by name, before compression. `first`: the names of the files that the first visit loads. */
 type Made = { readonly files: ReadonlyMap<string, Buffer>; readonly first: readonly string[] };
 
-/** Builds the dashboard. `moduleUsed` is called with the path of each module in it. */
+/** Builds the dashboard. `moduleUsed` is called with the path of each module and each style sheet in the dashboard. */
 export async function buildUi(moduleUsed: (path: string) => void): Promise<void> {
   const { files, first } = await make(moduleUsed);
   const written = new Set<string>();
@@ -84,7 +84,7 @@ async function bundleScripts(): Promise<OutputChunk[]> {
   return output.filter(file => file.type === 'chunk');
 }
 
-/** The chunks that `chunk` loads before it runs, and those that they load. */
+/** The names of the chunks that `chunk` imports statically, directly or through other chunks. */
 function staticImports(chunk: OutputChunk, all: readonly OutputChunk[]): string[] {
   const found = new Set<string>();
   const follow = ({ imports }: OutputChunk) => {
@@ -101,7 +101,7 @@ function staticImports(chunk: OutputChunk, all: readonly OutputChunk[]): string[
 
 const imported = /^@import "([^"]+)";\n/gm;
 
-/** A style sheet with those that it imports. */
+/** The style sheet, in which the contents of each imported style sheet replace its `@import`. */
 function styleOf(path: string, moduleUsed: (path: string) => void): string {
   moduleUsed(path);
   return readFileSync(path, 'utf8').replaceAll(imported, (_, name: string) => {

@@ -1,5 +1,5 @@
-// `npm run uws-packages -- DIRECTORY`: creates a package of uWebSockets.js binaries for each platform, ready to publish.
-// Every binary must have the SHA-256 in uws-binaries.json; `--pin` writes that file from the installed package.
+// `npm run uws-packages -- DIRECTORY` creates a package of uWebSockets.js binaries for each platform, ready to publish. Every binary must
+// have the SHA-256 in uws-binaries.json; `--pin` writes that file from the installed package.
 import { createHash } from 'node:crypto';
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { abis, belongsTo, type Platform, packageName, platforms } from './platfo
 
 const pinsFile = fileURLToPath(new URL('../../packaging/uws-binaries.json', import.meta.url));
 
-/** `version`: that of the pinned package; `source`: the commit of uWebSockets.js that the package names. */
+/** `package` and `version`: the name and version of the pinned package. `source`: the commit of uWebSockets.js that the package names. */
 type Pins = {
   readonly package: string;
   readonly version: string;

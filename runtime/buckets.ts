@@ -1,5 +1,5 @@
-// Histograms with fixed limits: the sum of all values, and how many values lie in each bucket. The memory of a histogram can be shared by
-// several threads.
+// A histogram keeps the sum of all values and the number of values in each bucket. The limits of its buckets are fixed. Several threads can
+// share its memory.
 
 /** The upper limits of the buckets for durations, in seconds. A longer duration counts in a last bucket without a limit. */
 export const secondsLimits: readonly number[] = [

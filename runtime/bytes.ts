@@ -29,7 +29,7 @@ export function bufferOf(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-/** A key as text, for a message. */
+/** The bytes in hexadecimal. */
 export function hexOf(key: Uint8Array): string {
   return bufferOf(key).toString('hex');
 }

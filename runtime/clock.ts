@@ -17,7 +17,10 @@ export const timerMsMax = 2 ** 31 - 1;
 // machine. `performance.now` has an origin of its own in each thread, but is faster to read.
 const zeroMs = measureZeroMs();
 
-/** Measures the difference between the two clocks 32 times, and returns the result of the fastest measurement, which is the most exact. */
+/**
+ * Measures the difference between `process.hrtime` and `performance.now` 32 times. Returns the result of the fastest measurement, which is
+ * the most exact.
+ */
 function measureZeroMs(): number {
   let zero = 0;
   let closestMs = Number.POSITIVE_INFINITY;
@@ -42,9 +45,9 @@ export function steadyUs(performanceMs: number = performance.now()): number {
 const driftUsMax = 5_000;
 
 /**
- * A wall clock with the resolution of the steady clock. If it is behind the system's wall clock by more than `driftUsMax`, it
- * jumps forward. If it is ahead by more than `driftUsMax`, for example because the system's clock was set back, it runs slower, but at
- * least at half speed, until it is ahead by no more than that. A clock that stood still instead would prolong a timed wait by the whole
+ * A wall clock with the resolution of the steady clock. If it is behind the system's wall clock by more than `driftUsMax`, it jumps
+ * forward. If it is ahead by more than `driftUsMax`, for example because the system's clock was set back, it runs slower, but at least at
+ * half speed, until it is ahead by at most `driftUsMax`. If the clock stood still instead, a timed wait would take longer by the whole
  * difference.
  */
 export function systemClock(): SystemClock {

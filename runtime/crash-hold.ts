@@ -1,4 +1,5 @@
-// A crash hold counts crashes. Too many crashes within a window of time put the hold in force for a while. The caller decides what it blocks.
+// A crash hold counts crashes. Too many crashes within a window of time put the hold in force for a while. The caller decides what the hold
+// blocks.
 
 export const crashesMax = 5;
 export const crashWindowMs = 60_000;

@@ -33,8 +33,8 @@ export function createFile(path: string, bytes: Uint8Array, mode: number): boole
 function writeAside(path: string, bytes: Uint8Array, mode: number, put: (aside: string) => void): void {
   const directory = dirname(path);
   const start = `.${basename(path)}.new-`;
-  // Removes what interrupted writes have left behind. If two processes write the same file at once, this may make the write of the other
-  // process fail.
+  // Removes what interrupted writes have left behind. If two processes write the same file at once, one may remove the new file of the
+  // other, whose write then fails.
   for (const name of readdirSync(directory)) if (name.startsWith(start)) rmSync(join(directory, name), { force: true });
   const aside = join(directory, start + randomBytes(6).toString('hex'));
   try {
@@ -57,7 +57,7 @@ export function writeSynced(path: string, bytes: Uint8Array, mode: number): void
   }
 }
 
-/** Creates the directory and its missing parents, and flushes the entries of all of them to disk. */
+/** Creates the directory and its missing parents, and flushes the directory entry of each to disk. */
 export function makeDirectory(path: string, mode: number): void {
   const first = mkdirSync(path, { recursive: true, mode });
   if (first === undefined) return;

@@ -1,4 +1,4 @@
-// Compiles JSON Schemas with ajv; patterns run on an engine with linear time (pattern.ts). The only file that imports ajv.
+// Compiles JSON Schemas with ajv. Their patterns are matched in linear time (pattern.ts). The only file that imports ajv.
 import { Ajv, type ErrorObject, type Options } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { isMultiple } from './multiple-of.ts';
@@ -15,7 +15,10 @@ export type SchemaMismatch = {
   readonly params: { readonly [name: string]: unknown };
   /** The schema or inner schema that contains the keyword. */
   readonly schema: JsonObject;
-  /** The key that a schema in `propertyNames` rejects. Null in every other mismatch, including that of `propertyNames` itself. */
+  /**
+   * The key that a schema in `propertyNames` rejects. Null in every other mismatch, including the mismatch of the keyword `propertyNames`
+   * itself.
+   */
   readonly key: string | null;
 };
 
@@ -33,7 +36,7 @@ export type CompiledSchema =
 /** Compiles a schema without checking that the schema itself is valid. */
 export type SchemaCompiler = (schema: JsonObject) => CompiledSchema;
 
-/** Makes a compiler. The compiler keeps every compiled schema in memory, so each reading of the configuration makes a new one. */
+/** Makes a compiler. The compiler keeps every compiled schema in memory, so each reading of the configuration makes a new compiler. */
 export function makeSchemaCompiler(): SchemaCompiler {
   const first = new Map<boolean, Ajv>();
   const all = new Map<boolean, Ajv>();
@@ -41,7 +44,7 @@ export function makeSchemaCompiler(): SchemaCompiler {
     if ('$async' in schema) return { ok: false, message: '$async is not supported' };
     try {
       const check = validating(engineOf(first, schema, false), schema);
-      // If the schema always applies itself to the same value again, the stack overflows here, as it would for every value.
+      // If the schema applies itself to the same value without end, the stack overflows here, as it would for every value.
       check({});
       let thorough: SchemaCheck | null = null;
       const checkAll: SchemaCheck = value => {
@@ -59,12 +62,12 @@ const metaEngines = new Map<boolean, Ajv>();
 const oldDraft = 'http://json-schema.org/draft-07/schema#';
 const newDraft = /^https?:\/\/json-schema\.org\/draft\/2020-12\/schema#?$/;
 
-/** The first problem of the schema itself; null if it is valid. */
+/** The first problem of the schema itself; null if the schema is valid. */
 export function schemaProblem(schema: JsonObject): string | null {
   return isPlainSchema(schema) ? null : metaschemaProblem(schema);
 }
 
-/** The first problem of the schema according to the metaschema of its draft; null if it is valid. */
+/** The first problem of the schema according to the metaschema of its draft; null if the schema is valid. */
 export function metaschemaProblem(schema: JsonObject): string | null {
   const options: Options = { strict: false, logger: false, validateFormats: false, code: { optimize: false } };
   const old = isOld(schema);
@@ -74,7 +77,7 @@ export function metaschemaProblem(schema: JsonObject): string | null {
   const engine = metaEngines.get(old) ?? (old ? new Ajv(options) : new Ajv2020(options));
   metaEngines.set(old, engine);
   try {
-    // The metaschema of draft 7 accepts every schema of draft 6.
+    // The metaschema of draft 7 has the rules of draft 6, and rules for the keywords that draft 7 added.
     if (engine.validateSchema(old ? { ...schema, $schema: oldDraft } : schema) === true) return null;
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
@@ -82,7 +85,7 @@ export function metaschemaProblem(schema: JsonObject): string | null {
   return engine.errorsText((engine.errors ?? []).slice(0, 1), { dataVar: 'schema' });
 }
 
-/** Whether the schema names draft 6 or 7, in which some keywords differ in meaning from drafts since 2019. */
+/** Whether the schema names draft 6 or 7, in which some keywords have another meaning than in the drafts since 2019. */
 function isOld({ $schema }: JsonObject): boolean {
   return typeof $schema === 'string' && /draft-0[67]/.test($schema);
 }

@@ -24,7 +24,7 @@ export type Link = {
 /** The maximum time that a message of `tellSoon` waits for other messages. The wait avoids waking an idle thread for each message. */
 export const soonMsMax = 10;
 
-/** The other thread has ended and will not answer. */
+/** The thread at the other end of the link has ended and will not answer. */
 export class ThreadGone extends Error {
   readonly code = 'thread_gone';
 }

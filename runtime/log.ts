@@ -1,4 +1,4 @@
-// The log: structured lines on stderr. The only file that imports pino.
+// Writes the log to stderr, as lines of JSON or as text. The only file that imports pino.
 import { type Logger, pino } from 'pino';
 import { withSourceNames } from './source-names.ts';
 
@@ -30,8 +30,8 @@ function err(error: Error): object {
 }
 
 /**
- * Opens a log. It writes to stderr, through the sink, because stdout is for the results of commands. `nameOf`: the name that each line
- * gets.
+ * Opens a log that writes to `sink`. The log goes to stderr, because stdout is for the results of commands. `nameOf` returns the name that
+ * a line gets.
  */
 export function openLog(level: string, nameOf: () => string, sink: LogSink): Logger {
   return pino(

@@ -26,7 +26,10 @@ export class LoopDelay {
     }, everyMs).unref();
   }
 
-  /** How late the last measurement was or, if that is longer, how long the next one is overdue, in ms. Null: no thread has been measured. */
+  /**
+   * The longer of two times, in ms: how late the last measurement was, and how long the next one is overdue. Null: no thread has been
+   * measured.
+   */
   get ms(): number | null {
     const atMs = this.#cells[measured]!;
     return atMs === 0 ? null : Math.max(this.#cells[late]!, nowMs() - atMs - everyMs);

@@ -20,7 +20,7 @@ export type LoopOptions = {
   readonly clock: Clock;
   /** Reads a steady clock, in ms, to measure how long a turn has taken. Absent: every turn counts as taking no time. */
   readonly stopwatch?: () => number;
-  /** Arranges that `run`, which runs one turn, is called soon. `schedule` is not called again before that turn. */
+  /** Arranges that `run`, which runs one turn, is called soon. `schedule` is not called again until that turn begins. */
   readonly schedule: (run: () => void) => void;
   /** Sends a message to an actor of another thread. */
   readonly send: (actor: string, message: unknown) => void;

@@ -11,8 +11,8 @@ export function isMultiple(value: number, of: number): boolean {
 }
 
 /**
- * The number digits × 10^exponent. `digits` has at most 21 digits: `String` writes a larger number with an exponent, and with at most 17
- * digits.
+ * The number digits × 10^exponent. `digits` has at most 21 digits, because `String` writes a number of 10^21 or more with an exponent and
+ * at most 17 digits.
  */
 type Decimal = { readonly digits: bigint; readonly exponent: number };
 
@@ -26,8 +26,8 @@ function decimalOf(value: number): Decimal {
 const powers = Array.from({ length: 71 }, (_, n) => 10n ** BigInt(n));
 
 /**
- * 10^exponent, but at least 1 and at most 10^70. A higher power would give the same answer: the other number's `digits` are less than 10^21
- * < 2^70, so they contain the factors 2 and 5 at most 69 times each.
+ * 10^exponent, but at least 1 and at most 10^70. A higher power would not change the result of `isMultiple`: `digits` is less than 10^21 <
+ * 2^70, so it contains the factors 2 and 5 at most 69 times each.
  */
 function powerOfTen(exponent: number): bigint {
   return powers[Math.max(0, Math.min(exponent, powers.length - 1))]!;

@@ -1,11 +1,11 @@
-// Merges two packed maps in time linear in their bytes, however many entries they have.
+// Merges two packed maps (MessagePack) in time linear in their length, however many entries they have.
 import { copyBytes } from './bytes.ts';
 import { KeySet } from './key-set.ts';
 import { contentsOf, isText, mapCount, mapHead, skipValue, textSpan } from './splice.ts';
 
-/** The maximum length of the head of a packed map. */
+/** The maximum number of bytes before the entries of a packed map. */
 const headBytesMax = 5;
-/** If `over` has more keys than this, the keys are put into a `KeySet`; otherwise they are compared one by one. */
+/** If a map has more keys than this, `keysOf` puts them into a `KeySet`; otherwise it compares them one by one. */
 const comparedMax = 8;
 
 /** Returns `map` with the entries of `over` added. An entry of `over` replaces the entry of `map` that has the same key. */

@@ -1,5 +1,5 @@
-// Reads large packed values (MessagePack) in steps of about `stepBytes` each: finds values in them, and converts them to JSON text. Also makes
-// functions that compare packed values with given values.
+// Finds values in large packed values (MessagePack), and converts large packed values to JSON text, in steps of about `stepBytes` bytes.
+// Also makes functions that compare packed values with given values.
 import { unpack } from './packing.ts';
 import type { Sliced } from './slices.ts';
 import {
@@ -17,7 +17,7 @@ import {
   textFrom,
 } from './splice.ts';
 
-/** Like `spanAt` (splice.ts): the span of the value to which these keys lead; null if there is none. */
+/** Like `spanAt` (splice.ts), but in steps: the span of the value to which these keys lead; null if they lead to no value. */
 export function* spanInSteps(bytes: Uint8Array, keys: readonly string[], stepBytes: number): Sliced<Span | null> {
   let at = 0;
   for (const key of keys) {
@@ -32,7 +32,7 @@ export function* spanInSteps(bytes: Uint8Array, keys: readonly string[], stepByt
   return { from: at, to: yield* skipInSteps(bytes, at, 1, stepBytes) };
 }
 
-/** The offset of the value under a key of the map at `at`; -1 if there is no map at `at`, or if it lacks the key. */
+/** The offset of the value under `key` in the map at `at`; -1 if there is no map at `at`, or if the map lacks the key. */
 function* entryInSteps(bytes: Uint8Array, at: number, key: Uint8Array, stepBytes: number): Sliced<number> {
   let here = contentsOf(bytes, at);
   let stepEnd = here + stepBytes;

@@ -1,10 +1,10 @@
-// Packs values as MessagePack: the form in which payloads and results are sent and stored, and in which messages travel between threads.
+// Packs values as MessagePack, the form in which payloads and results are sent and stored, and in which messages travel between threads.
 import { Packr } from 'msgpackr';
 import type { Json } from './json-value.ts';
 
 export type { Json, JsonObject } from './json-value.ts';
 
-// Writes only plain MessagePack, without msgpackr's extension for records: packed parts can then be joined without decoding them.
+// Writes only plain MessagePack, without msgpackr's extension for records, so that packed parts can be joined without decoding them.
 const plain = new Packr({ useRecords: false, mapsAsObjects: true, variableMapSize: true, encodeUndefinedAsNil: true });
 // Uses msgpackr's extension for records: the keys of an object are usually left out if the packer has packed an object with the same keys before.
 const inSequence = (): Packr => new Packr({ useRecords: true, sequential: true, encodeUndefinedAsNil: false });
@@ -27,14 +27,15 @@ export class PacketPacker {
     try {
       return this.#packr.pack(messages);
     } catch (error) {
-      // The other thread does not learn the shapes of this packet. A new packer describes all shapes again.
+      // The other thread does not receive the lists of keys that this packet would have introduced. A new packer sends all lists of keys
+      // again.
       this.#packr = inSequence();
       throw error;
     }
   }
 }
 
-/** Must unpack all packets of one packer, in their order. */
+/** Must unpack all packets of one packer, in the order in which they were packed. */
 export class PacketUnpacker {
   readonly #packr = inSequence();
 

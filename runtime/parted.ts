@@ -192,7 +192,7 @@ export function wholeOf(parts: PartReader, value: Uint8Array): Uint8Array {
   }
 }
 
-/** Like `wholeOf`, but in steps: each copies one piece of `partsOf`. */
+/** Like `wholeOf`, but in steps. Each step copies one piece of `partsOf`. */
 export function* wholeInSteps(parts: PartReader, value: Uint8Array): Sliced<Uint8Array> {
   if (!isParted(value)) return value;
   const whole = Buffer.allocUnsafeSlow(lengthOf(value));
@@ -205,7 +205,7 @@ export function* wholeInSteps(parts: PartReader, value: Uint8Array): Sliced<Uint
   return whole;
 }
 
-/** The whole of a packed value, for display. Packed null: the value refers to a stored value that no longer exists. */
+/** The whole packed value, for display; packed null if the value refers to a stored value that no longer exists. */
 export function shownOf(reader: Reader, value: Uint8Array): Uint8Array {
   try {
     return wholeOf(partsIn(reader), value);

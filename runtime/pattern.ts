@@ -5,8 +5,8 @@ export const patternCharsMax = 1000;
 export const patternProgramMax = 5000;
 
 /**
- * The maximum number of steps that all patterns of one condition may take together, because matching blocks the ledger thread.
- * The steps of a match are at most the characters of the text times the instructions of the pattern. This many steps take up to 25 ms.
+ * The maximum number of steps that all patterns of one condition may take together, because matching blocks the ledger thread. The steps of
+ * a match are at most the characters of the text times the instructions of the pattern. `matchStepsMax` steps take up to 25 ms.
  */
 export const matchStepsMax = 5e5;
 /** The maximum number of steps that all patterns of a schema may take together to check one value. */
@@ -28,7 +28,7 @@ export function compilePattern(source: string): Pattern {
   return { steps: text => text.length * size, test: text => compiled.test(text) };
 }
 
-/** The problem of a pattern; undefined if it is usable. */
+/** The problem of a pattern; undefined if the pattern is usable. */
 export function patternProblem(source: string): string | undefined {
   try {
     compilePattern(source);
@@ -49,8 +49,8 @@ export function allowSteps(): void {
 }
 
 /**
- * The engine for `pattern` in JSON Schemas: JavaScript's syntax, as far as it can be matched in linear time. Throws an Error if a pattern
- * cannot be compiled; `test` throws TooManySteps.
+ * Compiles the patterns of JSON Schemas, which have JavaScript's syntax, as far as they can be matched in linear time. Throws an Error if a
+ * pattern cannot be compiled; `test` throws TooManySteps.
  */
 export const schemaPatterns = Object.assign(
   (source: string, flags: string) => {

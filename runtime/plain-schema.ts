@@ -4,7 +4,7 @@ import { isObject } from './json-value.ts';
 
 type Test = (value: unknown) => boolean;
 
-/** The maximum depth of a schema that is judged here. A deeper one is checked with the metaschema. */
+/** The maximum depth of a schema that `isPlainSchema` judges. A deeper schema is checked with the metaschema. */
 const depthMax = 50;
 
 const types: readonly unknown[] = ['string', 'integer', 'number', 'boolean', 'object', 'array', 'null'];
@@ -18,7 +18,7 @@ const isNumber: Test = value => Number.isFinite(value);
 const isCount: Test = value => Number.isInteger(value) && (value as number) >= 0;
 const areNames: Test = value => Array.isArray(value) && value.every(isText) && new Set(value).size === value.length;
 
-/** The keywords without inner schemas that are judged here. Each has a test that accepts only valid values of the keyword. */
+/** The keywords without inner schemas that a simple schema may have. Each has a test that accepts only valid values of the keyword. */
 const simple: ReadonlyMap<string, Test> = new Map<string, Test>([
   ['type', value => types.includes(value)],
   ['title', isText],

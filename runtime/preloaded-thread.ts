@@ -33,8 +33,7 @@ export class ThreadKind {
   }
 
   /**
-   * Ends the prepared thread, if there is one. First waits until it has loaded, because a process aborts if it exits while a thread
-   * loads native code.
+   * Ends the prepared thread, if there is one, once it has loaded its code. A process aborts if it exits while a thread loads native code.
    */
   async discard(): Promise<void> {
     const worker = this.#spare;
@@ -67,8 +66,8 @@ export function yieldToOthers(niceness: number): void {
 }
 
 /**
- * Prints Node's warnings through `process.stderr`, and so through the main thread, which makes log lines of them if the log is JSON. Node
- * itself would write them directly to the descriptor, between the lines of the log.
+ * Prints Node's warnings through `process.stderr`, which the main thread writes. If the log is JSON, the main thread makes log lines of
+ * them. Node itself would write the warnings directly to the file descriptor, between the lines of the log.
  */
 function printWarnings(): void {
   process.removeAllListeners('warning');

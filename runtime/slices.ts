@@ -1,6 +1,7 @@
-// Divides long work into short slices, so that the event loop runs every few milliseconds. No scan stays open between two slices.
+// Divides long work into short slices, so that the event loop runs every few milliseconds. No scan of the store stays open between two
+// slices.
 
-/** Work that yields wherever it can be interrupted. When it yields, it has no scan open. The yielded values are ignored. */
+/** Work that yields wherever it can be interrupted. When it yields, it has no scan of the store open. The yielded values are ignored. */
 export type Sliced<T> = Generator<unknown, T, void>;
 
 /** By default, no further slice begins when the slices of one iteration of the event loop have taken this long together. */
@@ -25,11 +26,11 @@ export type Share = {
    * before the work has ended.
    */
   run<T>(work: Sliced<T>): Promise<T>;
-  /** Stops the share's unfinished work, which is rejected with `Dropped`. */
+  /** Stops the share's unfinished work, which is rejected with `Dropped`, as is all later work. */
   close(): void;
 };
 
-/** The total time that the work of a share has used. */
+/** The time that a share's work has used. It is raised to `#levelMs` when the share gets work. */
 type Used = { ms: number };
 
 /**

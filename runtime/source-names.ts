@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 /**
- * `source`: the file's path from the root of the project. `line`: counted from the comment that names the file, which is line 1.
+ * `source`: the file's path from the root of the project. `line`: counted in the bundle, where the comment that names the file is line 1.
  */
 export type SourcePlace = { readonly source: string; readonly line: number };
 
@@ -37,7 +37,7 @@ export class Bundles {
   }
 }
 
-/** Adds the source file to each position of the stack that is in a bundle. Only for errors, because it reads the bundles. */
+/** Adds the source file to each position of the stack that is in a bundle. Only for errors, because reading the bundles takes time. */
 export function withSourceNames(stack: string): string {
   const bundles = new Bundles();
   return stack.replaceAll(place, (found, url: string, line: string) => {

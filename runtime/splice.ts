@@ -1,4 +1,4 @@
-// Works on packed bytes (MessagePack) without decoding them: skips, finds and combines values.
+// Skips, finds and combines packed values (MessagePack) without decoding them.
 import type { Sliced } from './slices.ts';
 
 /** A range of bytes: `from` is inclusive, `to` exclusive. */
@@ -12,23 +12,23 @@ function u32(bytes: Uint8Array, at: number): number {
   return ((bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!) >>> 0;
 }
 
-/** The sizes of values whose first byte is 0xc0 to 0xdf, head included. 0: the size is not fixed, or the byte begins no value. */
+/** The sizes in bytes of values whose first byte is 0xc0 to 0xdf, head included. 0: the size is not fixed, or the byte begins no value. */
 const sizes: readonly number[] = [
   1, 0, 1, 1, 0, 0, 0, 0, 0, 0, 5, 9, 2, 3, 5, 9, 2, 3, 5, 9, 3, 4, 6, 10, 18, 0, 0, 0, 0, 0, 0, 0,
 ];
 
-/** The end of the value that begins at `at`. Throws a RangeError if the value is malformed, or if the bytes end before it does. */
+/** The end of the value that begins at `at`. Throws a RangeError if the value is malformed, or if it ends beyond the end of the bytes. */
 export function skipValue(bytes: Uint8Array, at: number): number {
   return skip(bytes, at, bytes.length);
 }
 
-/** Like `skipValue`, but -1 if the value ends beyond `limit`. Reads no value that begins beyond `limit`. */
+/** Like `skipValue`, but returns -1 if the value ends beyond `limit`. Reads no value that begins beyond `limit`. */
 export function endWithin(bytes: Uint8Array, at: number, limit: number): number {
   const end = skip(bytes, at, Math.min(limit, bytes.length));
   return end > limit ? -1 : end;
 }
 
-/** The number of values that the last call of `skip` did not skip because of its limit. */
+/** The number of values that were left when the last call of `skip` stopped at its limit. */
 let unskipped = 0;
 
 function skip(bytes: Uint8Array, at: number, limit: number, count = 1): number {
@@ -72,7 +72,7 @@ function skip(bytes: Uint8Array, at: number, limit: number, count = 1): number {
   return here;
 }
 
-/** Skips `count` values, in steps of about `stepBytes`. Returns the end of the last one. */
+/** Skips `count` values, in steps of about `stepBytes`. Returns the end of the last value. */
 export function* skipInSteps(bytes: Uint8Array, at: number, count: number, stepBytes: number): Sliced<number> {
   let here = at;
   for (let left = count; left > 0; ) {
@@ -103,7 +103,7 @@ export function isNil(bytes: Uint8Array): boolean {
   return bytes[0] === 0xc0;
 }
 
-/** The offset of the first element of the list or map at `at`. */
+/** The offset of the first element of the list, or of the first key of the map, at `at`. */
 export function contentsOf(bytes: Uint8Array, at = 0): number {
   const head = bytes[at]!;
   if (head < 0xa0) return at + 1;
@@ -148,7 +148,7 @@ export function isText(bytes: Uint8Array, at: number, wanted: Uint8Array): boole
   return true;
 }
 
-/** The span of the value under a key (in UTF-8) of the map at `at`; null if there is no map at `at`, or if it lacks the key. */
+/** The span of the value under `key` (in UTF-8) in the map at `at`; null if there is no map at `at`, or if the map lacks the key. */
 export function entryAt(bytes: Uint8Array, at: number, key: Uint8Array): Span | null {
   let here = contentsOf(bytes, at);
   for (let left = mapCount(bytes, at); left > 0; left--) {
@@ -163,7 +163,9 @@ export function entryAt(bytes: Uint8Array, at: number, key: Uint8Array): Span | 
 /** Matches a key that can be the index of an element of a list. */
 export const place = /^(0|[1-9]\d{0,8})$/;
 
-/** The span of the value to which these keys lead: in a map, a key is a name; in a list, an index. Null if there is no such value. */
+/**
+ * The span of the value to which these keys lead. In a map, a key is a name; in a list, it is an index. Null if the keys lead to no value.
+ */
 export function spanAt(bytes: Uint8Array, keys: readonly string[]): Span | null {
   let span: Span | null = { from: 0, to: bytes.length };
   for (const key of keys) {
@@ -207,7 +209,7 @@ function head(count: number, small: number, large: number): Uint8Array {
   return Uint8Array.of(large + 1, count >>> 24, (count >> 16) & 0xff, (count >> 8) & 0xff, count & 0xff);
 }
 
-/** Writes an integer from 0 to 2^32 − 1 at `at`. Returns the offset at which it ends. */
+/** Writes a packed integer from 0 to 2^32 − 1 at `at`. Returns the offset at which it ends. */
 export function writeUint(into: Uint8Array, at: number, value: number): number {
   if (value < 0x80) {
     into[at] = value;

@@ -15,14 +15,16 @@ export type Child = {
   start(): Promise<Running>;
   /** True: only this part is restarted, however often it dies; the other parts can work without it. False: its death ends the service. */
   readonly restarts: boolean;
-  /** When the service stops, it waits at most this long for the part to finish its start, and at most this long for it to stop. */
+  /**
+   * When the service stops, it waits at most this long for the part to finish its start, and then at most this long for the part to stop.
+   */
   readonly stopMsMax: number;
 };
 
 export type Supervisor = {
   /**
-   * Starts all parts. Resolves when they are up, or when they were stopped before that. If a part cannot start, stops the others and
-   * rejects.
+   * Starts all parts, and resolves when all are up. If they are stopped before that, it resolves when all have stopped. If a part cannot
+   * start, stops the others and rejects.
    */
   start(): Promise<void>;
   stop(): Promise<void>;
@@ -72,7 +74,7 @@ export function supervise({ tree, onDeath, onGiveUp }: SupervisorOptions): Super
     return stopping;
   }
 
-  /** Stops all parts, but first waits for those still starting: the process aborts if it exits while a thread loads native code. */
+  /** Stops all parts, but first waits for those still starting, because the process aborts if it exits while a thread loads native code. */
   async function stopAll(): Promise<void> {
     await Promise.all([...starting].map(({ child, started }) => within(child.stopMsMax, started)));
     for (const { child, part } of running.toReversed()) await within(child.stopMsMax, part.stop());

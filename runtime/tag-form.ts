@@ -1,4 +1,4 @@
-// The form of a tag: a key with a text, which a caller or a schedule gives.
+// The limits of tags. A tag is a key with a text; a caller or a schedule gives tags to jobs.
 
 export const tagsMax = 8;
 /** The maximum number of characters of a tag's text. */

@@ -1,14 +1,14 @@
 // A turn is the unit of execution of a thread: it handles waiting messages, commits once, and then runs its effects (loop.ts).
 import type { Batch } from './store/store.ts';
 
-/** Identifies an ask (link.ts). The answer reaches its asker by this number, which actors only pass on. */
+/** Identifies an ask (link.ts). Actors only pass the number on; the link delivers the answer by it. */
 export type ReplyTo = { readonly ask: number };
 
 /** The operations that a handler can use in a turn. Nothing leaves the turn before its commit is on disk (law 1 in ARCHITECTURE.md). */
 export interface Turn {
   /** The time of this turn, in µs since the epoch; it never goes back. */
   readonly nowUs: number;
-  /** Whether the turn has used up its time. Work that can wait must then be left to a later turn. */
+  /** Whether the turn has used up its time. If so, work that can wait must be left to a later turn. */
   readonly isSpent: boolean;
   /** The writes of this turn; they commit as one. */
   readonly batch: Batch;

@@ -2,7 +2,7 @@
 import { canonicalText } from './json-value.ts';
 import type { Json } from './packing.ts';
 
-/** The indexes of two items that are equal as JSON, whatever the order of their keys; null if there are none. */
+/** The indexes of two items that are equal as JSON, whatever the order of their keys; null if no two items are equal. */
 export function equalItems(items: readonly Json[]): readonly [first: number, second: number] | null {
   const places = new Map<string, number>();
   for (const [place, item] of items.entries()) {

@@ -1,7 +1,7 @@
 // Generates docs/cli.md from the declarations of the commands.
 import type { CommandDeclaration } from '../../cli/command.ts';
 
-/** Options that many commands have: the preface describes them once. */
+/** Options of many commands. Only the preface describes them. */
 const common = ['--url', '--config'];
 
 const preface = `# The command line

@@ -9,7 +9,7 @@ import type { JsonObject } from '../../runtime/packing.ts';
 import { treeJobsMax } from '../../service/json/job.ts';
 import { shapeOf } from './shape.ts';
 
-/** The whole page, Markdown. */
+/** The whole page, in Markdown. */
 export function httpPage(routes: readonly Route[]): string {
   const sections = [...new Set(routes.map(({ section }) => section))];
   const parts = [
@@ -50,7 +50,7 @@ function overview(routes: readonly Route[]): string {
   return ['| route | access | purpose |', '| --- | --- | --- |', ...rows].join('\n');
 }
 
-/** The anchor of the heading, as common renderers derive it. */
+/** The anchor of a route's heading, as common Markdown renderers derive it. */
 function anchor(method: string, path: string): string {
   return `${method}-${path}`.toLowerCase().replace(/[^\w-]/g, '');
 }

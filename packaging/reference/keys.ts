@@ -1,4 +1,5 @@
-// Generates docs/config-keys.md and docs/manifest-keys.md: every key of config.yaml and manifest.yaml, from their schemas.
+// Generates docs/config-keys.md and docs/manifest-keys.md, which list every key of config.yaml and manifest.yaml, from the schemas of these
+// files.
 
 import { pipelineDefinitions } from '../../config/pipeline/schema.ts';
 import { manifestSchema } from '../../config/plugin/manifest-schema.ts';
@@ -8,7 +9,7 @@ import type { JsonObject } from '../../runtime/packing.ts';
 
 type Schemas = { readonly [key: string]: JsonObject };
 
-/** A map of settings: its position in the file, and its keys. */
+/** The description of one map of settings. `title`: the position of the map in the file. `required`: the keys that it must have. */
 export type ReferenceSection = {
   readonly title: string;
   readonly about: string;
@@ -54,7 +55,7 @@ export function manifestKeysPage(): string {
   return [manifestPreface, ...sectionsOf(manifestSchema, '').map(sectionText)].join('\n');
 }
 
-/** The map and all maps of settings below it, in the order of the schema. */
+/** The sections for the map at position `at` and for all maps of settings below it, in the order of the schema. */
 export function sectionsOf(schema: JsonObject, at: string): ReferenceSection[] {
   if (schema['items'] !== undefined) return sectionsOf(schema['items'] as JsonObject, `${at}[]`);
   if (isSchema(schema['additionalProperties'])) return sectionsOf(schema['additionalProperties'], `${at}.NAME`);
@@ -94,7 +95,7 @@ function shownValue(schema: JsonObject): string {
   return type === 'object' ? 'a map' : 'a value';
 }
 
-/** The type of the entries, if `expected` says only that the value is a list or a map. */
+/** Names the type of the entries, if `expected` says only that the value is a list or a map; otherwise empty. */
 function entriesOf({ expected, items, additionalProperties: values }: JsonObject): string {
   const inner = isSchema(items) ? items : isSchema(values) ? values : null;
   if (inner?.['expected'] === undefined || inner['additionalProperties'] === false) return '';

@@ -1,4 +1,4 @@
-// Prints a JSON Schema for readers of docs/reference.md: the shape of the value, one field per line.
+// Prints a JSON Schema for readers of docs/reference.md, as the shape of the value with one field per line.
 import type { Json, JsonObject } from '../../runtime/packing.ts';
 
 /** Lines without a newline at the end; nested values are indented. */

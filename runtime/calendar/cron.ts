@@ -77,7 +77,7 @@ function parse(text: string): CronPattern | string {
   return { isFixed, next: after => cron.nextRun(new Date(after))?.getTime() ?? null };
 }
 
-/** Says which number in a field is out of range; null: none. croner's own messages would count days and months from 0. */
+/** Says which number in a field is out of range; null if none is. croner's own messages would count days and months from 0. */
 function outOfRange(part: string, index: number): string | null {
   const { name, from, to } = fields[index]!;
   // A number after a slash is a step, and a number after a hash says which week of the month is meant. croner checks both.

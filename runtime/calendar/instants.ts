@@ -10,7 +10,7 @@ import type { Zone } from './zone.ts';
 const hour = 3_600_000;
 /** A time zone's offset from UTC is always less than this. */
 const offsetMsMax = 16 * hour;
-/** No change of a time zone has ever put clocks back by as much as this. */
+/** Every change of a time zone so far has put clocks back by less than this. */
 const backMsMax = 26 * hour;
 
 /** Returns the first instant after `afterMs` at which the pattern fires, in ms since the epoch; null if there is none. */

@@ -54,7 +54,7 @@ export function isDue(recurrence: Recurrence, ms: number, originMs: number): boo
   return nextDue(recurrence, ms - 1, originMs) === ms;
 }
 
-/** Returns the last occurrence after `afterMs` and up to `untilMs`. There must be one. */
+/** Returns the last occurrence after `afterMs` and up to `untilMs`. Such an occurrence must exist. */
 export function newestDue(recurrence: Recurrence, afterMs: number, untilMs: number, originMs: number): number {
   let low = afterMs;
   let high = untilMs;

@@ -1,6 +1,6 @@
 // Time zones. Finds, by means of Intl, the periods in which the offset of a zone from UTC stays the same.
 const hour = 3_600_000;
-/** Time is divided into windows of this length. The changes in a window are found when the window is needed. */
+/** Time is divided into windows of this length. The changes of the offset in a window are found when the window is first needed. */
 const windowMs = 64 * 24 * hour;
 /** The step of the search for changes. The search relies on at least this much time between two changes of a zone. */
 const stepMs = 12 * hour;

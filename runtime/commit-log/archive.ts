@@ -1,4 +1,5 @@
-// Copies of the segments of a commit log (`backups.log`). From a backup and these copies, a state can be restored as it was at a given time.
+// Copies the segments of a commit log to a directory beside the backups (`backups.log`). From a backup and these copies, a state can be
+// restored as it was at a given time.
 import { existsSync } from 'node:fs';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
@@ -7,8 +8,8 @@ import { storeIdPattern } from '../store/store-id.ts';
 import { listSegments, type Segment } from './segments.ts';
 
 /**
- * The maximum number of full segments that wait for their copies, once the directory of the copies is known. If more wait, the oldest that is
- * not being copied is released without a copy: a full backup disk must not stop work.
+ * The maximum number of full segments that wait for their copies, once the directory of the copies is known. If more wait, the oldest that
+ * is not being copied is released without a copy, so that a full backup disk does not stop work.
  */
 export const waitingMax = 16;
 const retryMs = 10_000;
@@ -16,12 +17,12 @@ const chunkBytes = 2 ** 20;
 
 const prefix = 'log-';
 
-/** The directory of the copies below `into`. */
+/** The directory below `into` that has the copies of this store's log. */
 export function archiveOf(into: string, storeId: string): string {
   return join(into, prefix + storeId);
 }
 
-/** The id of the store whose log is archived in a directory of this name; null: the name is not that of an archive. */
+/** The id of the store whose log is archived in a directory of this name; null if an archive cannot have this name. */
 export function archivedStore(name: string): string | null {
   const id = name.slice(prefix.length);
   return name.startsWith(prefix) && storeIdPattern.test(id) ? id : null;
@@ -43,7 +44,7 @@ export class ArchiveQueue {
   #target: { readonly directory: string; readonly report: ArchiveReport } | null = null;
   #waiting: KeptSegment[] = [];
   #inUse: readonly KeptSegment[] = [];
-  /** The number of bytes that are in the copy of a segment, by the number of the segment. */
+  /** How many bytes of each segment have been copied, by the number of the segment. */
   readonly #copied = new Map<number, number>();
   #copying: { readonly number: number; readonly ended: Promise<void> } | null = null;
   #retry: NodeJS.Timeout | null = null;

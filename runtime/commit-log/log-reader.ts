@@ -114,7 +114,7 @@ export function usedBytes(segment: Segment): number {
   }
 }
 
-/** The turn to which the first part in the segment belongs. Null: there is no segment, or no turn was appended to it. */
+/** The number of the turn to which the first part in the segment belongs. Null: there is no segment, or no turn was appended to it. */
 export function firstTurn(segment: Segment | undefined): Lsn | null {
   if (segment === undefined) return null;
   const head = Buffer.alloc(headerBytes);
@@ -133,8 +133,8 @@ export function hasTurns(segment: Segment): boolean {
 }
 
 /**
- * Throws StoreFault if turns in the log were appended after a newer checkpoint than `from`. The pages of `from` may then have been reused, so
- * its roots must not be written back. Checks only the headers.
+ * Throws StoreFault if turns in the log were appended after a newer checkpoint than `from`. The pages of `from` may then have been reused,
+ * so its roots must not be written back. Checks only the headers of the parts.
  */
 export function assertNewest(segments: readonly Segment[], from: LogStart): void {
   const files = segmentsFrom(segments, from);
@@ -166,7 +166,7 @@ function segmentsFrom(segments: readonly Segment[], { segment }: LogStart): Segm
 type Place = { readonly file: number; readonly offset: number };
 type FoundTurn = { readonly bytes: Buffer; readonly atUs: number; readonly end: Place };
 
-/** The turn with this number and epoch, if it begins here and is whole; otherwise null. */
+/** The turn with this number and epoch, if it begins at `start` and is whole; otherwise null. */
 function turnAt(files: SegmentWindows, start: Place, lsn: Lsn, epoch: number): FoundTurn | null {
   const first = files.header(start);
   if (first === null || first.lsn !== lsn || first.epoch !== epoch || first.part !== 0) return null;
@@ -202,7 +202,7 @@ function isPartOf(first: PartHeader, header: PartHeader, part: number): boolean 
   );
 }
 
-/** The number of a later turn that has a part at or after this place; null if there is none. */
+/** The number of the first turn after turn `lsn` that has a part at or after `from`; null if there is none. */
 function laterTurn(files: SegmentWindows, from: Place, lsn: Lsn, epoch: number): Lsn | null {
   for (let at = files.withRoom(from); at.file < files.count; ) {
     const header = files.header(at);
@@ -232,7 +232,7 @@ class SegmentWindows {
     return this.#segments[file]!;
   }
 
-  /** The place, or the beginning of the next segment if the segment ends there. */
+  /** Returns `at`, or the beginning of the next segment if `at` is the end of its segment. */
   withRoom(at: Place): Place {
     const segment = this.#segments[at.file];
     return segment !== undefined && at.offset + sectorBytes > segment.bytes ? { file: at.file + 1, offset: 0 } : at;
