@@ -75,8 +75,8 @@ export class ArchiveQueue {
     this.#waiting.push(...full.filter(({ usedBytes }) => usedBytes > 0));
     this.#inUse = inUse;
     this.#next();
-    // Without a target the segments stay on disk: a command writes the state while the service is stopped, or a service has just opened it. The
-    // next service with `backups.log` copies them.
+    // There is no target while a command writes the state of a stopped service, or before a service calls `archiveTo`. The segments then
+    // stay on disk until a service with `backups.log` copies them.
     if (this.#target !== null) this.#giveUp(this.#target.report);
   }
 

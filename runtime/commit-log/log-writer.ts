@@ -1,5 +1,5 @@
-// Appends turns to the commit log. When `append` returns, the turn is durable: `append` has waited for the disk once for each segment that
-// the turn reaches, which is almost always one.
+// Appends turns to the commit log. When `append` returns, the turn is durable, because `append` waits for the disk once for each segment
+// that gets a part of the turn. Almost always, this is a single segment.
 import { closeSync, fdatasyncSync, rmSync, writeSync } from 'node:fs';
 import type { WriteBatch } from '../store/batch.ts';
 import { StoreFull } from '../store/store.ts';
@@ -19,7 +19,7 @@ export type LogPosition = { readonly segment: number; readonly offset: number };
 
 export type LogWriterOptions = {
   readonly directory: string;
-  /** The number of the first segment. All segments in the directory have smaller numbers. */
+  /** The number of the first segment of this writer. All segments in the directory have smaller numbers. */
   readonly segment: number;
   readonly segmentBytesMax: number;
   readonly epoch: number;
@@ -87,7 +87,7 @@ export class LogWriter {
     const pieces = this.#place(turnBytes);
     const touched = new Set<OpenSegment>();
     for (const [part, { segment, offset, start, bytes }] of pieces.entries()) {
-      // The header of a later part overwrites bytes in the buffer that the part before it has already written to disk.
+      // The header of a later part overwrites bytes of the buffer that are already on disk, at the end of the part before.
       writeHeader(buffer.subarray(start), { ...common, segment: segment.number, part, bytes });
       const isLast = part === pieces.length - 1;
       const room = roomOf(bytes);
@@ -153,8 +153,8 @@ export class LogWriter {
   }
 
   /**
-   * Called when a checkpoint at this position is complete. Recycles the segments before it. If segments are archived, the archive queue
-   * recycles each of them, after it has copied the segment or given it up.
+   * Called when a checkpoint at this position is complete. Recycles the segments before the position. If segments are archived, the archive
+   * queue recycles each of them, after it has copied the segment or given it up.
    */
   releaseBefore({ segment }: LogPosition): void {
     const released = this.#older.filter(({ number }) => number < segment);

@@ -1,10 +1,10 @@
-// The format of the commit log: each turn is one or more parts, and each part begins at a multiple of 512 bytes with a header of its own.
+// The commit log has each turn as one or more parts. Each part begins at a multiple of 512 bytes, with a header of its own.
 //
 // The header of every part repeats the length and the checksum of the whole turn. A turn counts only if all of its parts are there and their
 // bytes have this checksum, so that parts of two turns never make up a third one.
 import { crc32c } from './checksum.ts';
 
-/** The unit that a disk writes as a whole, in bytes. Parts begin at multiples of it. */
+/** The unit that a disk writes as a whole, in bytes. Parts begin at multiples of this unit. */
 export const sectorBytes = 512;
 export const headerBytes = 64;
 /** The maximum number of bytes of a turn in one part: with its header, a part has at most 4 MiB. */
@@ -21,7 +21,7 @@ export type PartHeader = {
   readonly epoch: number;
   /** When the turn was appended, in µs since the Unix epoch. */
   readonly atUs: number;
-  /** The number of the newest checkpoint that was complete at that time. */
+  /** The number of the newest checkpoint that was complete when the turn was appended. */
   readonly checkpoint: number;
   /** The place of the part in the turn, counted from 0. */
   readonly part: number;
@@ -73,7 +73,7 @@ export function roomOf(bytes: number): number {
   return Math.ceil((headerBytes + bytes) / sectorBytes) * sectorBytes;
 }
 
-/** The numbers are below 2^53. */
+/** `value` must be an integer from 0 to 2^53 − 1. */
 function putNumber(into: Buffer, value: number, at: number): void {
   into.writeUInt32LE(value % 2 ** 32, at);
   into.writeUInt32LE(Math.floor(value / 2 ** 32), at + 4);

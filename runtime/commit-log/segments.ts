@@ -54,7 +54,7 @@ export class Segments {
   #spares: Segment[] = [];
   #next: OpenSegment | null = null;
   #isPreparing = false;
-  /** The number that the segment in preparation will have. Null: there is none, or `take` was called meanwhile and it becomes a spare. */
+  /** The number for the segment in preparation. Null: `take` was called meanwhile, so the segment becomes a spare. */
   #wanted: number | null = null;
   #isClosed = false;
 
@@ -141,7 +141,7 @@ export class Segments {
       this.#spares = kept.slice(0, sparesMax);
       for (const { path } of removed) rmSync(path, { force: true });
     } catch {
-      // A file that cannot be removed stays until the next start. The checkpoint is already complete, so this failure must not fail it.
+      // A file that cannot be removed stays until the next start. The checkpoint is already complete, so it must not fail because of this.
     }
   }
 
@@ -169,7 +169,7 @@ export class Segments {
   /** Gives the file its number. The name is on disk before anything is appended. */
   #adopt(from: string, number: number): OpenSegment {
     const path = segmentPath(this.#directory, number);
-    // Unlike a rename, a link replaces no file: a process that was taken for dead cannot take the segment of its successor.
+    // Unlike a rename, a link replaces no file, so a process that was wrongly taken for dead cannot take the segment of its successor.
     linkSync(from, path);
     rmSync(from);
     syncDirectory(this.#directory);

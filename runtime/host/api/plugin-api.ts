@@ -4,7 +4,7 @@
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 export type JsonObject = { readonly [key: string]: Json };
 
-/** Fields of any name and type: the type of payloads, configs and states for which a handler declares no type. */
+/** Fields of any name and type. Payloads, configs and states have this type if a handler declares no other. */
 // biome-ignore lint/suspicious/noExplicitAny: a handler without declared types can use the fields without casts
 export type Fields = { readonly [name: string]: any };
 
@@ -17,7 +17,7 @@ export type Envelope<Payload = Fields> = {
   readonly timestamp: string;
   readonly source: string;
   readonly dedupe_key?: string;
-  /** Headers of a webhook delivery: those that the endpoint's configuration lists. The signature does not cover them. */
+  /** The headers of a webhook delivery that the endpoint's configuration lists. The signature does not cover them. */
   readonly headers?: { readonly [name: string]: string };
   /** The occurrence of the schedule that started the job or the run. */
   readonly schedule?: Occurrence;

@@ -91,9 +91,9 @@ export class HostProcess {
   }
 
   /**
-   * Writes the message at once, or after a long message that is still being written. So the host can begin while the ledger thread
-   * is still sending other messages. If the pipe closes before it has taken the whole message, `onUnread` is called before `gone`
-   * resolves. If the process has ended or the pipe is closed already, `onUnread` is called at once.
+   * Writes the message at once, or after a long message that is still being written. The host can therefore begin while the ledger thread
+   * is still sending other messages. If the pipe closes before it has taken the whole message, `onUnread` is called before `gone` resolves.
+   * If the process has ended or the pipe is closed already, `onUnread` is called at once.
    */
   send(message: Message, onUnread: () => void = () => {}): void {
     const { exitCode, signalCode } = this.#child;

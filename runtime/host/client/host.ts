@@ -1,4 +1,4 @@
-// The ledger thread's side of a plugin host: sends frames to the host's process, and starts another process when that one dies.
+// The ledger thread's side of a plugin host: sends frames to the host's process, and starts another process when that process dies.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pack, unpack } from '../../packing.ts';
@@ -16,7 +16,7 @@ const backoffMsMin = 100;
 const backoffMsMax = 5_000;
 /**
  * A process that ran for longer than this, or that came up and got frames, counts as sound. After the second unsound process in a row, the
- * start of the next one is delayed.
+ * start of the next process is delayed.
  */
 const steadyMs = 10_000;
 /** A host that does not confirm a cancel within this time is killed, because the task's code could still start. */
@@ -157,7 +157,7 @@ export class Host implements PluginHost {
         for (const late of this.#unconfirmed.values()) clearTimeout(late);
         this.#unconfirmed.clear();
         if (signal.aborted) return;
-        // No frame in the backlog has completely reached the process. So these frames are returned, and do not count as lost.
+        // No frame in the backlog has completely reached the process, so these frames are returned, and do not count as lost.
         for (const { frame } of this.#backlog.splice(0)) this.#return(frame);
         this.#options.log('error', reason, { host: this.#options.name, pid: running.pid });
         this.#options.listener.onLost(reason);
@@ -196,8 +196,8 @@ export class Host implements PluginHost {
   }
 
   /**
-   * Kills the processes that earlier processes of this host, and hosts that have ended, have left behind. Resolves only when all of them have
-   * ended: a job must never run twice at once.
+   * Kills the processes that earlier processes of this host, and other hosts that have ended, have left behind. Resolves only when all of
+   * them have ended, so that no job runs twice at once.
    */
   async #clear(): Promise<void> {
     const { log, name } = this.#options;

@@ -61,7 +61,7 @@ export class ConcurrentFrames {
     this.#clock.set(performance.now() + tickMs);
   }
 
-  /** Does nothing: a runner is sent only as many tasks as it may run at once, so usually no task waits. */
+  /** Does nothing, because a runner is sent only as many tasks as it may run at once, so usually no task waits. */
   returnUnstarted(): void {}
 
   cancel(frameId: number, task: number, reason: string): void {

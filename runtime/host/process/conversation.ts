@@ -39,8 +39,8 @@ export class Conversation implements Requester<number> {
   }
 
   /**
-   * Sends the frame's tasks to the process, which may get at most `room` requests. Resolves when the process has ended, or when
-   * all requests are answered and no further one can be sent, because the frame has no more tasks or `room` is used up.
+   * Sends the frame's tasks to the process, which may get at most `room` requests. Resolves when the process has ended, or when all
+   * requests are answered and no further request can be sent, because the frame has no more tasks or `room` is used up.
    */
   async hold(process: PluginProcess<number>, room: number): Promise<void> {
     this.#process = process;
@@ -64,7 +64,7 @@ export class Conversation implements Requester<number> {
     process.cancel(id, reason);
   }
 
-  /** Fails the next task, because no process could be started for it. A process may be found for the following tasks. */
+  /** Fails the next task, because no process could be started for it. The following tasks may still get a process. */
   refuse(reason: string): void {
     this.#report([[this.#run.next().task, resultOfFailure(reason, false)]]);
   }
@@ -102,7 +102,7 @@ export class Conversation implements Requester<number> {
     await this.#endAttempt(failed, hasFailed(oldest) ? undefined : oldest);
   }
 
-  /** The end of the process as the task reports it. A cancelled task fails with the reason of its own cancel. */
+  /** How the process ended, as the cause of this task's failure. A cancelled task fails with the reason of its own cancel. */
   #endOf(task: number, end: ProcessEnd): ProcessEnd {
     const reason = this.#cancelled.get(task);
     return reason === undefined ? end : { ...end, reason, verdict: 'cancelled' };

@@ -1,4 +1,4 @@
-// A frame of a process plugin: which of its tasks have begun, their requests, and the outcomes that have not been sent yet.
+// The state of a frame of a process plugin: which of its tasks have begun, and the outcomes that have not been sent yet.
 
 import { steadyUs } from '../../clock.ts';
 import { type Json, unpack } from '../../packing.ts';

@@ -29,8 +29,8 @@ ignoreDebugSignal();
 const setup = JSON.parse(process.argv[2]!) as HostSetup;
 if (setup.umask !== undefined) process.umask(setup.umask);
 process.title = `headgate plugins ${setup.name}`;
-// The modules for threads are loaded only if the host needs threads. Without them a host stays small and starts programs faster, because
-// each start of a program copies the host's page tables.
+// The modules for threads are loaded only if the host needs threads. Without these modules, a host stays small and starts programs faster,
+// because each start of a program copies the host's page tables.
 const FramesOfThreads = setup.runtimes.includes('worker') ? await framesOfThreads() : null;
 const pipe = new Socket({ fd: pipeFd, readable: true, writable: true });
 // The host's key (wire/message.ts) is read before any plugin code is loaded, and stays in this thread.

@@ -1,4 +1,4 @@
-// A process of a plugin: it gets requests on its stdin and writes the answers to its stdout.
+// A process of a plugin gets requests on its stdin, and writes the answers to its stdout.
 //
 // For a persistent process, each request and each answer is a line; an answer has the same `id` as its request. A process for a single
 // attempt gets one request, and everything that it prints until it ends is the answer.
@@ -88,7 +88,7 @@ export class PluginProcess<Key> {
     return this.#ids;
   }
 
-  /** Sets the requester that gets the answers from now on. It may be null while no request is unanswered. */
+  /** Sets the requester that gets the answers from now on. `requester` may be null while no request is unanswered. */
   attach(requester: Requester<Key> | null): void {
     this.#requester = requester;
   }
@@ -135,7 +135,7 @@ export class PluginProcess<Key> {
     this.#program.endInput();
   }
 
-  /** Ends the process although requests are unanswered: their answers are no longer needed. */
+  /** Ends the process although requests are unanswered, because their answers are no longer needed. */
   terminate(): void {
     this.#failure ??= { reason: 'ended with unanswered requests', verdict: 'timed_out', permanent: false };
     this.#program.terminate();
@@ -185,14 +185,14 @@ export class PluginProcess<Key> {
       if (fault !== null) break;
     }
     if (fault !== null) {
-      // The process is killed: after an invalid answer, later answers could be assigned to the wrong requests.
+      // The process is killed, because after an invalid answer, later answers could be assigned to the wrong requests.
       this.#failure ??= { reason: fault, verdict: 'error', permanent };
       this.#program.kill();
     }
     if (answers.length > 0 || fault !== null) this.#requester?.onAnswers(answers);
   }
 
-  /** Reads an answer. Returns what is wrong with the text if it is not a valid answer. */
+  /** Reads an answer. If the text is not a valid answer, returns the reason. */
   #read(text: string, permanent: boolean, how: string): ProcessAnswer<Key> | string {
     const { mask } = this.#secrets;
     let value: unknown;

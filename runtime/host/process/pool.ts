@@ -7,7 +7,7 @@ import type { ThreadData } from '../thread/thread-setup.ts';
 import { exitReason, heapMb, WatchedThread } from './thread-end.ts';
 
 export type PoolEvents = {
-  /** Called when all threads have started, and again each time a new thread has replaced one and all threads run. */
+  /** Called when all threads have started, and again each time a new thread has replaced another and all threads run. */
   onAllStarted(): void;
   onLateOutcome(late: LateOutcome): void;
   onThreadReplaced(reason: string): void;
@@ -33,7 +33,10 @@ type Place = {
   threadId: number | null;
   /** Whether the thread gets frames. The first thread of a place gets frames while it starts, later threads only once they have started. */
   isOpen: boolean;
-  /** The numbers of the plugins whose frames the thread was given: it has usually loaded the code of these plugins, or is loading it. */
+  /**
+   * The numbers of the plugins whose frames the thread was given. The thread has usually loaded the code of these plugins, or is loading
+   * it.
+   */
   readonly plugins: Set<number>;
   running: PoolFrame | null;
 };
@@ -84,7 +87,7 @@ export class ThreadPool {
     for (const place of this.#places) void this.#keepServing(place);
   }
 
-  /** Resolves when the thread has finished the frame. Rejects if the thread dies or can run no more frames. */
+  /** Resolves when a thread has finished the frame. Rejects if the frame's thread dies, or can run no more frames. */
   run(shared: SharedArrayBuffer, plugin: number): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ shared, plugin, resolve, reject });
@@ -92,7 +95,7 @@ export class ThreadPool {
     });
   }
 
-  /** Keeps a piscina task running for this place: when its thread has ended, the next thread gets a new one. */
+  /** Keeps a piscina task running for this place. When the thread of the place has ended, the next thread gets a new task. */
   async #keepServing(place: Place): Promise<void> {
     while (!this.#closing) {
       const { port1, port2 } = new MessageChannel();

@@ -83,7 +83,10 @@ export class ProcessFrames {
     }
   }
 
-  /** Serves the frame with one process after another. Each runs one task or, if it is persistent, as many as its limit allows. */
+  /**
+   * Serves the frame with one process after another. A persistent process runs as many tasks as its limit allows; any other process runs
+   * one task.
+   */
   async #run(run: FrameRun): Promise<void> {
     this.#running++;
     await run.begin(this.#checks);

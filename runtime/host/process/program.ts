@@ -15,7 +15,10 @@ import { describe } from '../wire/response.ts';
 
 /** The default time from SIGTERM, or from closing stdin, to SIGKILL. */
 export const killDelayMs = 5_000;
-/** How long, at most, output is read after a program has exited. The pipe may still contain output, but a child may keep the pipe open. */
+/**
+ * How long, at most, output is read after a program has exited. The pipe may still contain output, but a child of the program may keep the
+ * pipe open.
+ */
 const drainMs = 100;
 
 /** `refused`: the program could not be started, or was killed at once; `reason` says why. */
@@ -42,8 +45,8 @@ export class Programs {
   }
 
   /**
-   * Rejects if the plugin's entrypoint has changed since it was locked, or if the plugin's sandbox is unavailable: a program
-   * never runs with a weaker sandbox.
+   * Rejects if the plugin's entrypoint has changed since it was locked, or if the plugin's sandbox is unavailable, because a program must
+   * never run with a weaker sandbox.
    */
   async start(plugin: HostedPlugin): Promise<Program> {
     await verifyEntrypoint(plugin);
@@ -174,7 +177,8 @@ export class Program {
     try {
       marks.put(pid);
     } catch (error) {
-      // The program is killed: without its pid on disk it could survive a crash of the service, and run beside the next attempt of its job.
+      // The program is killed, because without its pid on disk it could survive a crash of the service, and run beside the next attempt of
+      // its job.
       unmarked = `its pid file cannot be written: ${describe(error)}`;
       this.kill();
     }

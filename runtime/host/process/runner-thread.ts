@@ -88,7 +88,7 @@ export class RunnerThread {
     const ticket = ++this.#ticket;
     this.#runs.set(ticket, new RunnerFrame(head));
     this.#tickets.set(head.frameId, ticket);
-    // Copies the frame: otherwise the whole buffer behind this view would be copied to the thread.
+    // Copies the frame, because otherwise the whole buffer behind this view would be copied to the thread.
     const own = new Uint8Array(bytes);
     this.#thread.worker.postMessage({ ticket, bytes: own } satisfies GiveFrame, [own.buffer]);
   }

@@ -11,7 +11,7 @@ const terminateMsMax = 2_000;
 /** The longest wait of `settled`. Node aborts the process if a thread is stopped while it links its first module. */
 const linkMsMax = 5_000;
 
-/** A plugin thread, from the host's point of view: why it ends, and the means to end it. */
+/** The host's view of a plugin thread. Notes why the thread ends, and can stop the thread. */
 export class WatchedThread {
   readonly worker: Worker;
   readonly exited: Promise<void>;

@@ -39,7 +39,7 @@ type ThreadFrame = {
   takenBack: boolean;
   /** The progress at the last check (`#check`): 0 waiting, 1 loading code, otherwise 2 plus the number of answered tasks. */
   seen: number;
-  /** The time of `performance.now` at which this progress was first seen. */
+  /** The time of `performance.now` at which a check first found the progress `seen`. */
   seenAtMs: number;
   /** Set if the thread is being stopped because of the running task: the result of that task. */
   doom: TaskResult | null;
@@ -48,12 +48,12 @@ type ThreadFrame = {
 export class WorkerFrames {
   readonly #threads: number;
   readonly #sender: HostSender;
-  /** Masks the message of a thread that dies. */
+  /** Masks secrets in the error message of a thread that dies. */
   readonly #learned: LearnedMask;
   readonly #pool: ThreadPool;
   /** All unfinished frames. */
   readonly #runs = new Set<ThreadFrame>();
-  /** The frames that the pool has not been given yet: it gets at most `#threads` frames at once, and none of a held plugin (`#held`). */
+  /** The frames that the pool has not got yet. The pool gets at most `#threads` frames at once, and none of a held plugin (`#held`). */
   #waiting: ThreadFrame[] = [];
   #running = 0;
   /** The numbers of plugins that have ended a thread. Their frames wait until all threads run again, or until the timer fires. */
@@ -112,8 +112,8 @@ export class WorkerFrames {
   }
 
   /**
-   * Gives back to the ledger the frame's tasks that no thread has begun. If a thread has begun the cancelled task, that thread is told, so
-   * that the task's signal fires. If the task has not ended after `cancelMsMax`, its thread is replaced.
+   * Gives back to the ledger the frame's tasks that no thread has begun. If a thread has begun the cancelled task, the cancel is sent to
+   * that thread, so that the task's signal fires. If the task has not ended after `cancelMsMax`, its thread is replaced.
    */
   cancel(frameId: number, task: number, reason: string): void {
     const run = [...this.#runs].find(({ head }) => head.frameId === frameId);
@@ -169,7 +169,7 @@ export class WorkerFrames {
     this.#takeBack(run, 'interrupted');
     this.#hold(run.head.plugin);
     const reason = reasonOf(error, heapMb(this.#threads));
-    // The thread may still live: if a plugin has damaged built-ins, anything that runs on the thread can fail.
+    // The thread may still live. If a plugin has damaged built-in objects, any code on the thread can fail.
     if (run.doom === null) this.#pool.terminate(run.slot.thread, reason);
     await this.#pool.exitOf(run.slot.thread);
     this.#running--;

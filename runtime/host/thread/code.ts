@@ -1,4 +1,5 @@
-// Loads the code of worker plugins into a thread, once: a new generation of the configuration gets new threads.
+// Loads the code of worker plugins into a thread. The code is never reloaded, because a new generation of the configuration gets new
+// threads.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';

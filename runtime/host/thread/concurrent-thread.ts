@@ -1,5 +1,6 @@
 // A thread that runs many tasks of one command concurrently. If the promise of a handler misses the deadline, the task gets its outcome
-// without waiting for the handler, but keeps its place until the handler settles. If that takes too long, the thread takes no new tasks.
+// without waiting for the handler, but keeps its place until the handler settles. If the handler takes too long to settle, the thread takes
+// no new tasks.
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { clearInterval, clearTimeout, setImmediate, setInterval, setTimeout } from 'node:timers';
@@ -74,7 +75,7 @@ let waiting: Waiting[] = [];
 const running = new Set<Job>();
 /** The frames that wait for the plugin's code, by ticket. */
 const loading = new Map<number, FrameReader>();
-/** The tasks of these frames that were cancelled and given back. */
+/** The tasks of frames in `loading` that were cancelled and given back. */
 const dropped = new Set<string>();
 /** The number of tasks whose handlers were called and have not settled. */
 let underWay = 0;
@@ -115,7 +116,7 @@ async function take({ ticket, bytes }: GiveFrame): Promise<void> {
   enterWaiting();
 }
 
-/** Loads the handler once, because the thread runs only one command. If that fails, the next frame tries again. */
+/** Loads the handler once, because the thread runs only one command. If loading fails, the next frame tries again. */
 function prepareOnce(frame: FrameReader): Promise<PreparedCommand> {
   if (preparing === null) {
     status.isLoading = true;
@@ -240,8 +241,8 @@ function expire(job: Job): void {
 }
 
 /**
- * Ends a task before its handler has settled: tells the handler, and sends the task's outcome. If the handler has not settled after
- * `patienceMs`, the thread takes no new tasks.
+ * Ends a task before its handler has settled: fires the handler's signal by `tellHandler`, and sends the task's outcome. If the handler has
+ * not settled after `patienceMs`, the thread takes no new tasks.
  */
 function endEarly(job: Job, tellHandler: () => void, patienceMs: number, settled: () => TaskResult): void {
   if (job.timer !== null) clearTimeout(job.timer);
@@ -251,7 +252,7 @@ function endEarly(job: Job, tellHandler: () => void, patienceMs: number, settled
   job.timer = setTimeout(becomeStale, patienceMs, job);
 }
 
-/** Called if a handler has ignored its signal: from now on the thread takes no new tasks. */
+/** Called if a handler has ignored its signal. From now on the thread takes no new tasks. */
 function becomeStale(job: Job): void {
   job.timer = null;
   stale++;
@@ -266,8 +267,8 @@ function giveBack(unbegun: readonly { readonly open: Pick<Open, 'frame'>; readon
 }
 
 /**
- * Cancels a task. A task that has not begun is returned. A running task gets its outcome at once, and its handler is told; the
- * task's place stays taken until the handler settles.
+ * Cancels a task. A task that has not begun is returned. A running task gets its outcome at once, and its signal fires; the task's place
+ * stays taken until the handler settles.
  */
 function cancel({ cancel: ticket, task, reason }: CancelTask): void {
   const isWanted = ({ open, task: other }: Waiting) => open.ticket === ticket && other === task;
