@@ -2,7 +2,8 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
 /**
- * A field that the system does not provide is null: outside Linux, all but `pid`. `startTicks` is also null for an ended process.
+ * A field that the system does not provide is null. Outside Linux, all fields but `pid` are null. `startTicks` is also null for an ended
+ * process.
  */
 export type ProcessIdentity = {
   readonly pid: number;

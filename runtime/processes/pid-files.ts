@@ -1,5 +1,5 @@
-// Pid files of hosts and their programs. With these files, a host kills the processes that an ended host has left, even one of an earlier
-// service.
+// Pid files of hosts and their programs. With these files, a host kills the processes that an ended host, even of an earlier service, has
+// left behind.
 
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
@@ -14,12 +14,12 @@ type Mark = ProcessIdentity;
 
 const pollMs = 5;
 /**
- * A process with a noted pid counts as the program if it was started at most this many clock ticks (1 s) after the noted time, which may be
- * extrapolated. No pid is reused so soon.
+ * A process with the pid of a program counts as this program if it was started at most this many clock ticks (1 s) after the time that was
+ * noted with the pid. That time may be extrapolated. A pid is not reused so soon.
  */
 const slackTicks = 100;
 
-/** The ids of the hosts in this thread that have not ended: each of them watches its own processes. */
+/** The ids of the hosts in this thread that have not ended. Each of these hosts watches its own processes. */
 const living = new Set<string>();
 
 /**
@@ -27,7 +27,10 @@ const living = new Set<string>();
  * service has its own directory of pid files.
  */
 export class PidFiles {
-  /** The id of the host. It distinguishes the host from one of the same name that is ending, or that belonged to an earlier service. */
+  /**
+   * The id of the host. It distinguishes the host from another host of the same name that is ending, or that belonged to an earlier
+   * service.
+   */
   readonly id = randomUUID();
   readonly #directory: string;
   readonly #name: string;
@@ -71,7 +74,7 @@ export class PidFiles {
     const gone: string[] = [];
     for (const name of existsSync(this.#directory) ? readdirSync(this.#directory) : []) {
       const [, id, part] = name.split('.');
-      // A name without these parts is the work directory of a sandbox.
+      // A name without these parts is no pid file, but the directory for the files that sandboxed plugins write.
       if (id === undefined || part === undefined || (id !== this.id && living.has(id))) continue;
       origins.add(id);
       const path = join(this.#directory, name);
@@ -92,7 +95,7 @@ export class PidFiles {
   }
 }
 
-/** Removes a pid file. A pid file that cannot be removed is harmless: its processes are gone. */
+/** Removes a pid file. A pid file that cannot be removed is harmless, because its processes are gone. */
 function removeFile(path: string): void {
   try {
     unlinkSync(path);

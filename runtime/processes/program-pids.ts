@@ -57,7 +57,7 @@ export class ProgramPids {
     try {
       this.#write(this.#file!, place, 0, 0);
     } catch {
-      // Harmless: the program of this entry has ended.
+      // The old entry is harmless, because its program has ended.
     }
   }
 

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 export const sandboxKinds = ['none', 'limits', 'bwrap'] as const;
 export type SandboxKind = (typeof sandboxKinds)[number];
 
-/** The limits of each process of a plugin. Only `processesMax` counts all processes of the user. */
+/** The limits of each single process of a plugin. Only `processesMax` limits the number of all processes of the user. */
 export type Limits = {
   /** The maximum address space, used or not. */
   readonly memoryBytesMax: number;
@@ -101,7 +101,7 @@ function bwrap(): string[] {
     ...['bwrap', '--unshare-all', '--die-with-parent', '--cap-drop', 'ALL'],
     ...systemDirectories.flatMap(systemPlace),
     ...systemFiles.flatMap(path => ['--ro-bind-try', path, path]),
-    // /proc is read-only: otherwise a process that runs as root could change kernel settings, even without capabilities.
+    // /proc is read-only, because a process that runs as root could otherwise change kernel settings, even without capabilities.
     ...['--proc', '/proc', '--remount-ro', '/proc', '--dev', '/dev', '--tmpfs', '/tmp'],
   ];
 }

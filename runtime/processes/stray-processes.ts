@@ -9,11 +9,11 @@ import { processNumbers } from './identity.ts';
  */
 export const originVariable = 'LC_HEADGATE_ORIGIN';
 
-/** After a search, the next one waits at least this many times as long as the search took. */
+/** After a search, the next search waits at least this many times as long as the last one took. */
 const restFactor = 4;
 /** The search for processes that a program left behind usually begins this long after the end of the program. */
 const idleScanMs = 500;
-/** After this many passes, a search gives up: some processes fork faster than they are found. */
+/** After this many passes, a search gives up, because some processes fork faster than they are found. */
 const scansMax = 20;
 
 /** Kills the processes whose origin `doomed` accepts, except this process. Returns their number. Finds none outside Linux. */

@@ -1,4 +1,5 @@
-// The newest turn that the ledger has: its number, and when it was appended to the commit log. The commit of each turn writes this record.
+// The record of the newest turn in the ledger: the number of the turn, and when it was appended to the commit log. The commit of each turn
+// writes this record.
 import type { Lsn } from '../commit-log/part.ts';
 import type { Reader } from './store.ts';
 

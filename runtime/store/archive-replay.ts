@@ -18,8 +18,8 @@ export type Replayed = {
 };
 
 /**
- * Applies the archived turns that follow the last turn of the copy and were appended at this time or earlier. Nothing else may have the copy
- * open. Throws StoreFault.
+ * Applies the archived turns that follow the last turn of the copy and were appended at `untilMs` or earlier. Nothing else may have the
+ * copy open. Throws StoreFault.
  */
 export async function replayArchive(copy: string, archive: string, untilMs: number): Promise<Replayed> {
   const lmdb = openLmdb(copy, tables, 'synced');

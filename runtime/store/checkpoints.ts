@@ -32,7 +32,7 @@ import { rangeWriter, writeBack } from './write-back.ts';
 const sync = promisify(fdatasync);
 const mode = 0o600;
 const unfinishedPrefix = 'checkpoint-unfinished-';
-/** A checkpoint is due about this long after the first commit that the last one does not contain. */
+/** A checkpoint is due about this long after the first commit that the last checkpoint does not contain. */
 const checkpointMs = 60_000;
 /** A checkpoint that failed because the disk was full is tried again after this time. */
 const retryMs = 1_000;
@@ -55,13 +55,13 @@ export type CheckpointsOptions = {
   readonly last: number;
   /** Keeps the pages of the previous checkpoint. */
   readonly hold: PageHold;
-  /** A checkpoint is due when this many bytes have been written to the log since the last one. */
+  /** A checkpoint is due when this many bytes have been written to the log since the last checkpoint. */
   readonly logBytesMax: number;
-  /** A checkpoint is also due when this many bytes have been written to the data file since the last one. */
+  /** A checkpoint is also due when this many bytes have been written to the data file since the last checkpoint. */
   readonly churnBytesMax: number;
   /** Runs `act` while no other process can take the directory over. Throws if another process has taken it over. */
   readonly guard: (act: () => void) => void;
-  /** Called with the fault of a checkpoint that no commit waits for. Nothing more may be committed. */
+  /** Called with the fault of a checkpoint that no commit waits for. After this, nothing more may be committed. */
   readonly onFault: (fault: StoreFault) => void;
 };
 
@@ -84,9 +84,9 @@ export class Checkpoints {
   #pending: Pending | null = null;
   /** The bytes written to the log up to the newest complete checkpoint. */
   #appendedBytes = 0;
-  /** The bytes written to the data file up to that checkpoint. */
+  /** The bytes written to the data file up to the newest complete checkpoint. */
   #writtenBytes = 0;
-  /** The bytes written to the data file since that checkpoint. */
+  /** The bytes written to the data file since the newest complete checkpoint. */
   #churnBytes = 0;
   #commits = 0;
   #timer: NodeJS.Timeout | null = null;
@@ -109,7 +109,10 @@ export class Checkpoints {
     return this.#number;
   }
 
-  /** Called before each commit. If a checkpoint is overdue, makes one first (`complete`). Throws StoreFull or StoreFault if that fails. */
+  /**
+   * Called before each commit. If a checkpoint is overdue, first makes a checkpoint (`complete`). Throws StoreFull or StoreFault if the
+   * checkpoint fails.
+   */
   admit(): void {
     if (this.#due() >= overdue) this.complete();
   }
@@ -149,7 +152,10 @@ export class Checkpoints {
     );
   }
 
-  /** Makes a checkpoint and waits for it. `isClean`: it is the last one, of a clean stop. Throws StoreFull or StoreFault. */
+  /**
+   * Makes a checkpoint and waits for it. `isClean`: a clean stop makes the checkpoint, and no turn follows it. Throws StoreFull or
+   * StoreFault.
+   */
   complete(isClean = false): void {
     const abandoned = this.#pending;
     this.#pending = null;
@@ -178,8 +184,8 @@ export class Checkpoints {
   }
 
   /**
-   * Gives the file its final name. Any error is a fault, even on a full disk: after an error it is unknown which of two checkpoints a start would
-   * find, and only the pages of one are held.
+   * Gives the file its final name. Any error is a fault, even on a full disk, because it is then unknown which of two checkpoints a start
+   * would find, and only the pages of one are held.
    */
   #put(aside: string): void {
     try {

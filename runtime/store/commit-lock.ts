@@ -7,7 +7,7 @@ import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemCall } from '../system-library.ts';
 
-/** The operations of `flock`, with the same numbers on Linux and macOS: a shared lock, an exclusive one, and unlocking. */
+/** The operations of `flock`, with the same numbers on Linux and macOS: a shared lock, an exclusive lock, and unlocking. */
 const LOCK_SH = 1;
 const LOCK_EX = 2;
 const LOCK_UN = 8;

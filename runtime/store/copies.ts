@@ -18,8 +18,8 @@ export const copyName = 'data.mdb';
 
 /**
  * Copies the ledger into an existing directory, as of one commit and without free pages. The copy is on disk when this resolves. Until then
- * the ledger reuses no page that was in use at the beginning. Another process may own the ledger; if none does and the last stop was not
- * clean, the ledger is recovered first. Throws StoreFault if the copy cannot be written, or the ledger cannot be opened.
+ * the ledger reuses no page that was in use at the beginning. Another process may own the ledger. If no process owns the ledger, and its
+ * last stop was not clean, it is recovered first. Throws StoreFault if the copy cannot be written, or the ledger cannot be opened.
  */
 export async function copyLedger(path: string, to: string): Promise<void> {
   const { lmdb, leave } = openBeside(path);
@@ -79,7 +79,7 @@ export function openCopy(directory: string): LedgerCopy {
   };
 }
 
-/** Reads the format of a ledger without changing the ledger. Null: nothing has opened it for writing. */
+/** Reads the format of a ledger without changing the ledger. Null: no process has opened the ledger for writing. */
 export async function readFormat(path: string): Promise<number | null> {
   const checkpoint = readCheckpoint(logDirectoryOf(path));
   if (checkpoint !== null) return checkpoint.format;

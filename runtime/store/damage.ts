@@ -66,7 +66,7 @@ export function isMeta(bytes: Buffer): boolean {
 /** Thrown when the check finds damage; the message describes the damage. */
 class Damage extends Error {}
 
-/** A short description of the damage. Null: none is certain (`readsMax`), or the file is missing or empty. */
+/** A short description of the damage. Null: no damage is certain (`readsMax`), or the file is missing or empty. */
 export function damageOf(path: string): string | null {
   if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) === 0) return null;
   const descriptor = openSync(path, 'r');
@@ -150,7 +150,10 @@ class DataFile {
     return meta;
   }
 
-  /** Checks the root of a B+ tree or, with `isWhole`, all pages of the tree and what its nodes refer to (`#checkNode`). */
+  /**
+   * Checks the root of a B+ tree or, with `isWhole`, all pages of the tree, and the trees and values to which its nodes refer
+   * (`#checkNode`).
+   */
   #checkTree({ depth, root }: Tree, isWhole: boolean): void {
     if (root === noPage && depth === 0) return;
     if (depth < 1 || depth > depthMax) throw new Damage(`one of its trees is ${depth} pages deep`);

@@ -18,7 +18,7 @@ export function asStoreError(error: unknown, path: string): Error {
   return full ? new StoreFull(message, { cause: error }) : new StoreFault(message, { cause: error });
 }
 
-/** Whether a write probably failed for lack of room. LMDB reports that as an input/output error. */
+/** Whether a write probably failed for lack of room. LMDB reports such a failure as an input/output error. */
 function isShortWrite(message: string, path: string): boolean {
   if (!/EIO|input\/output error/i.test(message)) return false;
   const { bavail, bsize } = statfsSync(path);

@@ -1,4 +1,4 @@
-// The formats of the state: which one this version writes, and which it reads.
+// The format of the state that this version writes, and the formats that it reads.
 import { type Reader, StoreFault } from './store.ts';
 
 /** The state format that this version writes. */
@@ -21,7 +21,7 @@ export function wrongFormat(path: string, format: number): string {
     : `${found}: start it once with a version that reads ${format} and ${formatsRead[0]}, then with this one`;
 }
 
-/** The format that a ledger records. Null: it was never opened for writing. */
+/** The format that a ledger records. Null: the ledger was never opened for writing. */
 export function formatIn(reader: Pick<Reader, 'get'>): number | null {
   return reader.get('meta', formatKey)?.[0] ?? null;
 }

@@ -1,4 +1,5 @@
-// LMDB: a store is an environment with a database for each table. No other file imports the library.
+// Opens LMDB environments, and reads and writes them. A store is an environment with a database for each table. No other file imports the
+// library.
 
 import {
   accessSync,

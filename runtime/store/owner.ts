@@ -1,12 +1,15 @@
 // The holder of a state directory: the file `owner` names its process. Only the holder writes the ledger and recovers it.
 //
-// The file is replaced, never changed: a holder that was wrongly taken for dead finds that its own file no longer has a name.
+// The file is replaced, never changed, so a holder that was wrongly taken for dead finds that its own file no longer has a name.
 import { closeSync, fstatSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { replaceFile, syncDirectory } from '../durable-file.ts';
 import { identify, isAlive, isHere, type ProcessIdentity } from '../processes/identity.ts';
 
-/** If waiting for the commit lock took longer than this, a living process had it: the system releases the lock of a dead one at once. */
+/**
+ * If waiting for the commit lock took longer than this, a living process had the lock, because the system releases the lock of a dead
+ * process at once.
+ */
 export const commitLockMsMax = 100;
 
 /** Thrown if another running process holds the state directory. */
@@ -35,12 +38,12 @@ export function ownerPath(directory: string): string {
   return join(directory, 'owner');
 }
 
-/** The holder that the directory names, alive or not; null: none. */
+/** The holder that the directory names, alive or not; null if it names none. */
 export function readOwner(directory: string): Owner | null {
   try {
     return JSON.parse(readFileSync(ownerPath(directory), 'utf8'));
   } catch (error) {
-    // A file that cannot be parsed was not written by headgate: files are replaced as a whole.
+    // A file that cannot be parsed was not written by headgate, which replaces files as a whole.
     if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT') return null;
     throw error;
   }
@@ -62,8 +65,8 @@ export function holderToWatch(directory: string, silent: Owner | null, isLockFre
 }
 
 /**
- * Whether the owner is an earlier process that had the pid of this one. False if the start ticks of the owner are known: then `isAlive` has
- * compared them.
+ * Whether the owner is an earlier process that had the pid of this one. False if the start ticks of the owner are known, because `isAlive`
+ * has already compared them.
  */
 function isEarlierSelf({ pid, startTicks }: ProcessIdentity): boolean {
   return pid === process.pid && startTicks === null;

@@ -1,4 +1,4 @@
-// The free space on the disk of a state directory: how much of it new work and commits must leave free.
+// How much space new work and commits must leave free on the disk of a state directory.
 import { statfsSync } from 'node:fs';
 import { StoreFull } from './store.ts';
 
@@ -16,7 +16,7 @@ const commitReservePart = 1 / 8;
  */
 const writtenPerByte = 2;
 /**
- * If this much space is free, the free space is not measured again for `ampleMs`, except for a large batch: a measurement for each commit
+ * If this much space is free, the free space is not measured again for `ampleMs`, except for a large batch. A measurement for each commit
  * would slow down single jobs.
  */
 const ampleBytes = 8 * diskReserveBytes;
@@ -47,8 +47,8 @@ export class CommitRoom {
   }
 
   /**
-   * Throws StoreFull if the disk may lack the room for a commit of `batchBytes`. LMDB must not find this out by a failed write: lmdb-js
-   * 3.5.6 then overruns the buffer of its error message, which can end the process.
+   * Throws StoreFull if the disk may lack the room for a commit of `batchBytes`. The check prevents a failed write of LMDB, because lmdb-js
+   * 3.5.6 would then overrun the buffer of its error message, which can end the process.
    */
   assertFor(batchBytes: number): void {
     const nowMs = performance.now();

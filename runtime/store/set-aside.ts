@@ -10,7 +10,8 @@ export type SetAsideRecord = { readonly table: Table; readonly key: string; read
 export const setAsideListedMax = 100;
 
 /**
- * Decodes a record for display. Returns undefined if the record is unusable, and does not set it aside: only the ledger thread does that.
+ * Decodes a record for display. Returns undefined if the record is unusable. Does not set the record aside, because only the ledger thread
+ * may do so.
  */
 export function readable<T>(decode: () => T): T | undefined {
   try {
@@ -72,7 +73,7 @@ export class SetAside {
     }
   }
 
-  /** Takes a record off the list if it is listed. Called when the record can be decoded: it must have been written again. */
+  /** Takes a record off the list if it is listed. Called when the record can be decoded, and so must have been written again. */
   #forget(table: Table, key: Uint8Array): void {
     if (!this.#keys.delete(nameOf(table, key))) return;
     const text = hexOf(key);

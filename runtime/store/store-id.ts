@@ -1,4 +1,4 @@
-// The id of a store. A backup has the id of its store; a state that is restored from a backup gets a new one.
+// The id of a store. A backup has the id of its store; a state that is restored from a backup gets a new id.
 import { randomUUID } from 'node:crypto';
 import type { Reader, Store } from './store.ts';
 

@@ -3,7 +3,7 @@ import { closeSync, openSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemCall } from '../system-library.ts';
 
-/** The operations of `flock`, with the same numbers on Linux and macOS: a shared lock, an exclusive one, and not waiting for it. */
+/** The operations of `flock`, with the same numbers on Linux and macOS: a shared lock, an exclusive lock, and not waiting for a lock. */
 const LOCK_SH = 1;
 const LOCK_EX = 2;
 const LOCK_NB = 4;

@@ -4,7 +4,7 @@
 export const tables = [
   'meta', // name -> a single fact: the state format, the newest turn, the store id, the progress of pruning, an abandoned vault
   'blocks', // block key (12) -> a block of jobs, written once, when they are accepted
-  'open', // block key (12) -> which jobs of the block are unsettled, and which were dispatched; removed with the last unsettled one
+  'open', // block key (12) -> which jobs of the block are unsettled, and which were dispatched; removed with the last unsettled job
   'retries', // job id (16) -> the running or next attempt of an unsettled job; most first attempts have no record (records/retry.ts)
   'timers', // time (8) + kind (1) + block key (12) + first job (4) -> how many jobs may be due, expire or time out then (records/timer.ts)
   'rescheduled', // job id (16) -> the time at which the job runs instead of its original time; pruned with the job
@@ -77,11 +77,11 @@ export type Value = Uint8Array;
 /** A half-open range of keys: `from` inclusive, `to` exclusive. In reverse, it is walked from `to` down. */
 export type Range = { readonly from?: Key; readonly to?: Key; readonly reverse?: boolean; readonly limit?: number };
 
-/** Reads a store, on any thread. A scan must be finished before the event loop continues: an open scan pins old pages. */
+/** Reads a store, on any thread. A scan must be finished before the event loop continues, because an open scan pins old pages. */
 export interface Reader<T extends string = Table> {
   /** The value under the key, as bytes that stay valid; undefined if there is none. */
   get(table: T, key: Key): Uint8Array | undefined;
-  /** Like `get`, but the value is not copied: its bytes are valid only until the next read. */
+  /** Like `get`, but does not copy the value, so its bytes are valid only until the next read. */
   peek(table: T, key: Key): Uint8Array | undefined;
   scan(table: T, range: Range): Iterable<{ readonly key: Uint8Array; readonly value: Uint8Array }>;
   /** Only the keys; no value is copied. */

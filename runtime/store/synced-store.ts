@@ -1,4 +1,4 @@
-// A store without a commit log: each of its commits is synced.
+// A store without a commit log. Each of its commits waits for the disk.
 import { WriteBatch } from './batch.ts';
 import { asStoreError } from './fault.ts';
 import { type Lmdb, readerOf, write } from './lmdb.ts';

@@ -20,8 +20,8 @@ const systemPace: Pace = { nowMs: () => performance.now(), pause: sleep };
 let syncFileRange: ReturnType<typeof systemCallAside> | null = null;
 
 /**
- * Returns the function for this file; null if the system has none. Errors are not reported: the kernel reports an error of a write once for
- * each descriptor, so the sync that follows must use another descriptor of the file.
+ * Returns a `WriteRange` for this file; null if the system does not offer it. Errors of the write are not reported. The kernel reports an
+ * error of a write once for each descriptor, so the sync that follows must use another descriptor of the file.
  */
 export function rangeWriter(descriptor: number): WriteRange | null {
   if (process.platform !== 'linux') return null;

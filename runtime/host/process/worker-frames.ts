@@ -14,7 +14,7 @@ import { cancelMsMax, heapMb, reasonOf } from './thread-end.ts';
 
 /** A task that runs longer than this is slow. */
 const slowMs = 5;
-/** A frame that has waited this long is returned if every thread runs a frame that has been taken back (`#takeBack`). */
+/** A frame that has waited this long is returned if every thread runs a frame whose later tasks have been returned (`#takeBack`). */
 const patienceMs = 20;
 /** If a thread loads a plugin's code for this long, the frame's tasks that no thread has begun are returned. */
 const slowLoadMs = 250;
@@ -26,7 +26,7 @@ const heldMsMax = 5_000;
 export const graceMs = 100;
 /** The interval at which running frames are checked and their outcomes sent. */
 const tickMs = 3;
-/** The interval that replaces `tickMs` while all unfinished frames have been taken back and only their slow tasks run. */
+/** The interval that replaces `tickMs` while only slow tasks run, and the later tasks of all unfinished frames have been returned. */
 const lazyTickMs = 20;
 
 type ThreadFrame = {

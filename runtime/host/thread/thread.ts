@@ -1,4 +1,4 @@
-// A thread of the pool: runs frames of worker plugins, one task after another.
+// A thread of the pool runs frames of worker plugins, one task after another.
 
 import threads, { type MessagePort, threadId } from 'node:worker_threads';
 import { type Json, unpack } from '../../packing.ts';

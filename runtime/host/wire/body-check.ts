@@ -1,5 +1,5 @@
-// Checks the bodies of outcomes: when they arrive from a host, and again when they were inflated. Plugin code runs in the host's process, where
-// it may have manipulated anything. After this check, a wrong body can harm only its own job or run.
+// Checks the bodies of outcomes when they arrive from a host, and again when the ledger has inflated them. Plugin code runs in the host's
+// process, where it may have manipulated anything. After this check, a wrong body can harm only its own job or run.
 
 import { isParted } from '../../parted.ts';
 import { endWithin, listCount, mapCount } from '../../splice.ts';
@@ -49,7 +49,7 @@ function checkPart(body: Body, at: number, end: number, place: number, isDeflate
   const { mayDeflate, is } = shapes[place]!;
   if (isDeflated && !mayDeflate) throw new RangeError(`${parts[place]} may not be deflated`);
   if (isDeflated || is === 'text') return;
-  // A value in parts is refused: from a host, it could refer to any stored value.
+  // A value in parts from a host is refused, because it could refer to any stored value.
   if (isParted(body.subarray(at, end))) throw new RangeError(`${parts[place]} is not one packed value`);
   if (end - at <= checkedBytesMax && !isOneValue(body, at, end))
     throw new RangeError(`${parts[place]} is not one packed value`);

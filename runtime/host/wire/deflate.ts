@@ -3,7 +3,7 @@ import { deflateRawSync, inflateRawSync } from 'node:zlib';
 
 /** The minimum length of a value that is deflated. */
 export const deflatedBytesMin = 64 * 2 ** 10;
-/** The maximum length of a value that is deflated: inflating it blocks the thread that reads it, for about 3 ms per MB. */
+/** The maximum length of a value that is deflated. Inflating a value blocks the thread that reads it for about 3 ms per MB. */
 export const deflatedBytesMax = 4 * 2 ** 20;
 /**
  * The number of bytes at the beginning of a value that are deflated as a trial. If they do not shrink to half, the value is left as

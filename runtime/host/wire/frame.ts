@@ -185,7 +185,7 @@ export class FrameReader {
     return this.#bytes.subarray(this.#payloadsAt + start, this.#payloadsAt + this.#payloadEnds[task]!);
   }
 
-  /** The common fields of the task and its neighbours. Must be called with tasks in ascending order. */
+  /** The fields that the task shares with the other tasks of its group. Must be called with tasks in ascending order. */
   group(task: number): FrameGroup {
     while (task >= this.#groups[this.#group]!.end) this.#group++;
     return this.#groups[this.#group]!;

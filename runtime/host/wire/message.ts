@@ -30,7 +30,7 @@ export type Message = { readonly head: Uint8Array; readonly more?: () => Iterabl
 export const keyBytes = 16;
 const noKey = Buffer.alloc(0);
 const headBytes = 5;
-/** The maximum length of a body. A longer one counts as an invalid message. */
+/** The maximum length of a body. A message with a longer body is invalid. */
 const bodyBytesMax = 2 ** 30;
 const numbers = Object.fromEntries(kinds.map((kind, i) => [kind, i])) as Record<MessageKind, number>;
 

@@ -45,7 +45,7 @@ export function writeOutcome(into: Buffer, at: number, outcome: Outcome): number
   return bodyBytes === 0 ? at + outcomeHeadBytes : copyBytes(into, at + outcomeHeadBytes, body);
 }
 
-/** The two pieces of a message `outcomes`: the head, and the encoded outcomes. These may be large, so they are not copied. */
+/** The two pieces of a message `outcomes`: the head, and the encoded outcomes. The outcomes may be large, so they are not copied. */
 export function outcomesMessage(frameId: number, written: Uint8Array): readonly [head: Buffer, written: Uint8Array] {
   const { message, bodyAt } = allocateMessage('outcomes', 8 + written.length, written.length);
   message.writeDoubleLE(frameId, bodyAt);

@@ -12,7 +12,7 @@ import { deflate, deflatedBytesMin, inflate } from './deflate.ts';
 /** The parts that a host may send. Result, events, state_updates, logs and spans are packed values; error and stderr are UTF-8 text. */
 export const parts = ['result', 'events', 'state_updates', 'logs', 'error', 'stderr', 'spans'] as const;
 export type HostBodyPart = (typeof parts)[number];
-/** Only the body of a run has `counts`, a packed value: how the jobs of the run ended. */
+/** Only the body of a run has `counts`, a packed value that says how the jobs of the run ended. */
 export type BodyPart = HostBodyPart | 'counts';
 export type BodyParts = { readonly [P in BodyPart]?: Uint8Array | undefined };
 

@@ -9,7 +9,7 @@ import type { Body } from './outcome.ts';
 export type Digests = { readonly [path: string]: string };
 
 export type HostedCommand = {
-  /** The JSON Schema of the command's payload (for `handle`: of `event.payload`); null if it has none. */
+  /** The JSON Schema of the command's payload (for `handle`: of `event.payload`); null if the command has no schema. */
   readonly inputSchema: JsonObject | null;
   /** Whether `state_updates` replace the plugin's state instead of being merged into it. */
   readonly replacesState?: true;
@@ -47,7 +47,7 @@ export type HostedPlugin = {
   readonly commands: { readonly [command: string]: HostedCommand };
 };
 
-/** Headers of a webhook delivery: those that its endpoint lists, by the names that the endpoint gives them. */
+/** The headers of a webhook delivery that its endpoint lists, by the names that the endpoint gives them. */
 export type EventHeaders = { readonly [name: string]: string };
 
 /** The envelope around the payload of the command `handle`. The event's id is the id of the job. */
@@ -94,7 +94,10 @@ export type TaskFrame = {
   readonly attempts: readonly number[];
   /** The packed payloads. Some may be values in parts (runtime/parted.ts). */
   readonly payloads: readonly Uint8Array[];
-  /** Reads the parts of payloads that are values in parts. Used only after the commit that writes these parts. Absent: there is no such payload. */
+  /**
+   * Reads the parts of payloads that are values in parts. Used only after the commit that writes these parts. Absent: no payload is a value
+   * in parts.
+   */
   readonly parts?: PartReader;
 };
 
@@ -170,9 +173,9 @@ export interface PluginHost {
   /** Submits a frame. Returns at once: the frame is sent as soon as there is a process. */
   submit(frame: TaskFrame): void;
   /**
-   * Cancels a task. If it has not begun, it is returned. In a frame without a runner, all other tasks that have not begun are
-   * returned, too. The code of a running task is told about the cancel, and is stopped if it cannot be told or does not react. A
-   * host that does not confirm the cancel within `confirmMsMax` (client/host.ts) is killed.
+   * Cancels a task. If it has not begun, it is returned. In a frame without a runner, all other tasks that have not begun are returned,
+   * too. The code of a running task is notified of the cancel, and is stopped if it cannot be notified or does not react. A host that does
+   * not confirm the cancel within `confirmMsMax` (client/host.ts) is killed.
    */
   cancel(frameId: number, task: number, reason: string): void;
   /** Ends the host. Tasks that still run after `graceMs` are killed without an outcome. Resolves when no process is left. */

@@ -1,4 +1,4 @@
-// Turns a plugin's answer or error into the result of a task: checks it against the contract and packs each part once.
+// Turns a plugin's answer or error into the result of a task. Checks an answer against the contract, and packs each part once.
 
 import { types } from 'node:util';
 import { isObject } from '../../json-value.ts';

@@ -1,4 +1,5 @@
-// Checks payloads against the input schemas of commands. The schema compiler is loaded for the first schema: many plugins have none.
+// Checks payloads against the input schemas of commands. The schema compiler is loaded only when there is a schema, because many plugins
+// have none.
 import type { SchemaCheck, SchemaCompiler } from '../../json-schema.ts';
 import type { Json, JsonObject } from '../../packing.ts';
 import { describe } from './response.ts';

@@ -2,7 +2,7 @@
 //
 //   control words | room for outcomes | the frame's bytes
 //
-// The main thread can take back unstarted tasks and read outcomes whatever the thread is doing, even when it dies.
+// The main thread can withdraw unstarted tasks and read outcomes, whatever the thread is doing, and even after it has died.
 import { outcomeHeadBytes, writeOutcome } from './outcome-message.ts';
 import type { Outcome } from './plugin-host.ts';
 
@@ -52,7 +52,9 @@ export class SharedFrame {
     return task < this.count ? task : -1;
   }
 
-  /** Called by the main thread: takes back all tasks that have not started, and returns the position of the first of them. */
+  /**
+   * Called by the main thread: prevents the thread from starting more tasks. Returns the position of the first task that has not started.
+   */
   takeBack(): number {
     return Math.min(Atomics.exchange(this.#control, words.claimed, this.count), this.count);
   }

@@ -1,6 +1,8 @@
 // Finds the spellings of a secret that a plugin's output may contain: the secret itself, and its common encodings.
 
-/** The encodings of a value are searched for if it has at least this length. Otherwise they would match too much other text. */
+/**
+ * If a value has at least this length, its encodings are searched for. The encodings of a shorter value would match too much other text.
+ */
 const encodedCharsMin = 4;
 /** A line of a value is also searched for on its own if it has at least this length. */
 const lineCharsMin = 8;
