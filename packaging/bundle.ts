@@ -39,8 +39,8 @@ const shared = ['runtime/pattern', 'runtime/json-schema'];
 const required: { readonly [name: string]: string } = { lmdb: 'open', msgpackr: 'Packr', piscina: 'Piscina' };
 
 /**
- * Packages are left out of the bundles if they are native, start files of their own, or are imported by plugins. They are installed with
- * headgate.
+ * The packages that are left out of the bundles are installed with headgate. They contain native code or WebAssembly, or plugins import
+ * them.
  */
 const { dependencies, optionalDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 const installed = Object.keys({ ...dependencies, ...optionalDependencies }).filter(

@@ -33,7 +33,7 @@ export class Buckets {
     this.#cells[1 + bucketWith(this.limits, value)]! += 1;
   }
 
-  /** The values so far. `counts`: how many lie in each bucket; the last one is the bucket without a limit. */
+  /** The values so far. `counts`: the number of values in each bucket; the last bucket has no limit. */
   read(): { readonly limits: readonly number[]; readonly sum: number; readonly counts: readonly number[] } {
     const [sum = 0, ...counts] = this.#cells;
     return { limits: this.limits, sum, counts };

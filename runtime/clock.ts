@@ -46,8 +46,8 @@ const driftUsMax = 5_000;
 
 /**
  * A wall clock with the resolution of the steady clock. If it is behind the system's wall clock by more than `driftUsMax`, it jumps
- * forward. If it is ahead by more than `driftUsMax`, for example because the system's clock was set back, it runs slower, but at least at
- * half speed, until it is ahead by at most `driftUsMax`. If the clock stood still instead, a timed wait would take longer by the whole
+ * forward. If it is ahead by more than `driftUsMax`, for example because the system's clock was set back, it slows down, to no less than
+ * half speed, until the difference is at most `driftUsMax`. If the clock stood still instead, a timed wait would take longer by the whole
  * difference.
  */
 export function systemClock(): SystemClock {
@@ -68,7 +68,7 @@ export function systemClock(): SystemClock {
   };
 }
 
-/** The earlier of two times; null: never. */
+/** The earlier of two times; null stands for never. */
 export function earlier(a: number | null, b: number | null): number | null {
   return a === null || b === null ? (a ?? b) : Math.min(a, b);
 }

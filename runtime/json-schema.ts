@@ -116,7 +116,7 @@ function makeEngine(old: boolean, allErrors: boolean): Ajv {
     .addKeyword({ keyword: 'multipleOf', type: 'number', schemaType: 'number', validate: isMultipleOf });
 }
 
-/** Replaces ajv's own check, which compares every pair of objects and could block the thread for long. */
+/** Replaces ajv's own check of `uniqueItems`, which compares every pair of objects and could block the thread for long. */
 function areUnique(isWanted: boolean, items: readonly Json[]): boolean {
   const equal = isWanted ? equalItems(items) : null;
   if (equal === null) return true;
@@ -126,7 +126,7 @@ function areUnique(isWanted: boolean, items: readonly Json[]): boolean {
 }
 areUnique.errors = [] as Partial<ErrorObject>[];
 
-/** Replaces ajv's own check, which divides two doubles and finds that 19.99 is not a multiple of 0.01. */
+/** Replaces ajv's own check of `multipleOf`, which divides two doubles and finds that 19.99 is not a multiple of 0.01. */
 function isMultipleOf(of: number, value: number): boolean {
   if (isMultiple(value, of)) return true;
   isMultipleOf.errors = [{ keyword: 'multipleOf', message: `must be multiple of ${of}`, params: { multipleOf: of } }];

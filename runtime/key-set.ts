@@ -16,7 +16,8 @@ export class KeySet {
   #next: number;
   #guessesLeft = guessesMax;
   /**
-   * The hash table, made at the first wrong guess. A slot is 0, or has the offset of a key and the upper bits of the key's hash.
+   * The hash table, made when the key at `#next` is first not the key that is looked up. A slot is 0, or has the offset of a key and the
+   * upper bits of the key's hash.
    */
   #slots: Uint32Array | null = null;
   /** The bits of a slot that hold the offset. */

@@ -155,7 +155,7 @@ function neighbours(bytes: Uint8Array, from: number, left: number, isMap: boolea
   return { end, taken };
 }
 
-/** Compares the packed value at `at` with another value. Returns the end of the packed value if they are equal, otherwise -1. */
+/** Compares the packed value at `at` with a given value. Returns the end of the packed value if they are equal, otherwise -1. */
 export type EndOfEqual = (bytes: Uint8Array, at: number) => number;
 
 /**

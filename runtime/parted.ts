@@ -85,8 +85,8 @@ export function sectionsWithin(sections: readonly Section[], from: number, to: n
 }
 
 /**
- * Regroups sections without changing their bytes: each sequence of literal sections becomes literal sections of `bytesMax` bytes. The
- * last of these may be shorter.
+ * Regroups sections without changing their bytes: each sequence of literal sections becomes literal sections of `bytesMax` bytes. The last
+ * literal section of a sequence may be shorter.
  */
 export function* joinedSections(sections: readonly Section[], bytesMax: number): Iterable<Section> {
   let pieces: Uint8Array[] = [];
@@ -183,7 +183,7 @@ export function* chunksOf(parts: PartReader, parted: Uint8Array): Iterable<Uint8
   }
 }
 
-/** Returns a whole packed value: reads and joins the parts of a value in parts. Throws PartGone. */
+/** Returns the whole packed value. If it is a value in parts, reads and joins the parts. Throws PartGone. */
 export function wholeOf(parts: PartReader, value: Uint8Array): Uint8Array {
   const work = wholeInSteps(parts, value);
   for (;;) {

@@ -43,7 +43,7 @@ export class TooManySteps extends Error {}
 
 let stepsLeft = 0;
 
-/** Must be called before each check of a value: allows the check `checkStepsMax` steps. */
+/** Allows the next check of a value `checkStepsMax` steps. Must be called before each check. */
 export function allowSteps(): void {
   stepsLeft = checkStepsMax;
 }
@@ -61,7 +61,7 @@ export const schemaPatterns = Object.assign(
       if (stepsLeft < 0) throw new TooManySteps('has too much text to match against its patterns');
       return compiled.test(text);
     };
-    // The schema compiler caches patterns by their text. The prefix distinguishes these from the patterns of another engine.
+    // The schema compiler caches compiled patterns by this text. The prefix distinguishes them from the patterns of another engine.
     return { test, toString: () => `re2:${flags}:${source}` };
   },
   { code: 're2' },

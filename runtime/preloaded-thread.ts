@@ -58,7 +58,10 @@ export function givenData<T>(): Promise<T> {
   return new Promise(resolve => parentPort!.once('message', data => (data === null ? process.exit() : resolve(data))));
 }
 
-/** Lowers the priority of the calling thread, if the system allows it. On Linux only: elsewhere the call would affect the whole process. */
+/**
+ * Lowers the priority of the calling thread, if the system allows it. Has no effect outside Linux, because the call would affect the whole
+ * process there.
+ */
 export function yieldToOthers(niceness: number): void {
   try {
     if (process.platform === 'linux') setPriority(niceness);

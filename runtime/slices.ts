@@ -19,7 +19,7 @@ type Waiting = {
   readonly drop: () => void;
 };
 
-/** A share of the thread's time. Several pieces of work may use it together: the times that they take are added up. */
+/** A share of the thread's time. Several pieces of work may use it together. The times that they take are added up. */
 export type Share = {
   /**
    * Runs the work in slices, and resolves with its result. Rejects with the error of the work, or with `Dropped` if the share is closed
@@ -30,7 +30,7 @@ export type Share = {
   close(): void;
 };
 
-/** The time that a share's work has used. It is raised to `#levelMs` when the share gets work. */
+/** The time that a share's work has used. The time is raised to at least `#levelMs` when the share gets work. */
 type Used = { ms: number };
 
 /**
@@ -41,7 +41,7 @@ export class Slices {
   readonly #begin: () => void;
   readonly #msMax: number;
   #waiting: Waiting[] = [];
-  /** The time that the share which ran last had used before its last run. */
+  /** The time in `Used` of the share that ran last, before that run. */
   #levelMs = 0;
   #scheduled = false;
 

@@ -23,7 +23,7 @@ export type Child = {
 
 export type Supervisor = {
   /**
-   * Starts all parts, and resolves when all are up. If they are stopped before that, it resolves when all have stopped. If a part cannot
+   * Starts all parts, and resolves when all are up. If the parts are stopped before that, resolves when all have stopped. If a part cannot
    * start, stops the others and rejects.
    */
   start(): Promise<void>;

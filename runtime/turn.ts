@@ -1,7 +1,7 @@
 // A turn is the unit of execution of a thread: it handles waiting messages, commits once, and then runs its effects (loop.ts).
 import type { Batch } from './store/store.ts';
 
-/** Identifies an ask (link.ts). Actors only pass the number on; the link delivers the answer by it. */
+/** Identifies an ask (link.ts). The link delivers the answer by this number; actors only pass the number on. */
 export type ReplyTo = { readonly ask: number };
 
 /** The operations that a handler can use in a turn. Nothing leaves the turn before its commit is on disk (law 1 in ARCHITECTURE.md). */

@@ -9,7 +9,7 @@ import type { JsonObject } from '../../runtime/packing.ts';
 
 type Schemas = { readonly [key: string]: JsonObject };
 
-/** The description of one map of settings. `title`: the position of the map in the file. `required`: the keys that it must have. */
+/** The description of one map of settings. `title`: the position of the map in the file. `required`: the keys that the map must have. */
 export type ReferenceSection = {
   readonly title: string;
   readonly about: string;
@@ -95,7 +95,7 @@ function shownValue(schema: JsonObject): string {
   return type === 'object' ? 'a map' : 'a value';
 }
 
-/** Names the type of the entries, if `expected` says only that the value is a list or a map; otherwise empty. */
+/** Names the type of the entries, if `expected` says only that the value is a list or a map. Otherwise returns an empty text. */
 function entriesOf({ expected, items, additionalProperties: values }: JsonObject): string {
   const inner = isSchema(items) ? items : isSchema(values) ? values : null;
   if (inner?.['expected'] === undefined || inner['additionalProperties'] === false) return '';

@@ -45,7 +45,7 @@ function object(schema: JsonObject, indent: string): string {
   return lines.length === 0 ? 'object' : `{\n${lines.join('\n')}\n${indent}}`;
 }
 
-/** Appends the note to the first line. */
+/** Appends the note to the first line of `rendered`. */
 function withNote(rendered: string, note: string): string {
   return rendered.includes('\n') ? rendered.replace('\n', `${note}\n`) : rendered + note;
 }

@@ -1,5 +1,5 @@
-// Encodes and reads the file of the checkpoint. It has the root pages of the ledger as of a turn whose pages are all on disk, and the place
-// of the next turn in the log.
+// Encodes and reads the file of the checkpoint. The file has the root pages of the ledger as of a turn whose pages are all on disk, and the
+// place of the next turn in the log.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { StoreFault } from '../store/store.ts';

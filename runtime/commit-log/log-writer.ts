@@ -56,7 +56,7 @@ export class LogWriter {
     this.#segments = new Segments(directory, segmentBytesMax);
     this.#segments.recycle(unused);
     this.#queue = keeps ? new ArchiveQueue(segments => this.#segments.recycle(segments)) : null;
-    // The segments keep the size to which they grew under earlier owners of the state directory.
+    // Keeps the size to which segments grew under earlier owners of the state directory, because `take` doubles the given size.
     this.#current = this.#segments.take(segment, Math.floor(this.#segments.spareBytes / 2));
     this.#prepareNext();
   }

@@ -1,7 +1,7 @@
 // The commit log has each turn as one or more parts. Each part begins at a multiple of 512 bytes, with a header of its own.
 //
 // The header of every part repeats the length and the checksum of the whole turn. A turn counts only if all of its parts are there and their
-// bytes have this checksum, so that parts of two turns never make up a third one.
+// bytes have this checksum, so that parts of two turns never make up a third turn.
 import { crc32c } from './checksum.ts';
 
 /** The unit that a disk writes as a whole, in bytes. Parts begin at multiples of this unit. */

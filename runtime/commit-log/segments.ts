@@ -92,7 +92,7 @@ export class Segments {
     return this.#adopt(path, number);
   }
 
-  /** Begins to make the segment with this number, so that `take` finds it ready. If that fails, `take` makes the segment. */
+  /** Begins to make the segment with this number, so that `take` finds it ready. If this preparation fails, `take` makes the segment. */
   prepare(number: number, previousBytes: number): void {
     if (this.#isPreparing || this.#next !== null || this.#isClosed) return;
     const bytes = this.#sizeAfter(previousBytes);

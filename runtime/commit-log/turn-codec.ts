@@ -1,4 +1,5 @@
-// The encoding of the writes of a turn. It contains the names of the tables, so that a version with other tables can decode the turn.
+// Encodes and decodes the writes of a turn. The encoding contains the names of the tables, so that a version with other tables can decode
+// the turn.
 import { WriteBatch } from '../store/batch.ts';
 
 /** Stands in place of the length of a value if the key is removed. */

@@ -16,14 +16,14 @@ export function identify(pid: number): ProcessIdentity {
   return { pid, startTicks: startTicksOf(pid), bootId: bootId(), namespace: pidNamespace() };
 }
 
-/** Whether the pid is valid in this process: its boot and pid namespace equal this process's, or are unknown. */
+/** Whether the pid is valid in this process: its boot and its pid namespace are those of this process, or are unknown. */
 export function isHere({ bootId: boot, namespace }: ProcessIdentity): boolean {
   return (boot === null || boot === bootId()) && (namespace === null || namespace === pidNamespace());
 }
 
 /**
- * Whether exactly this process still runs, not as a zombie. False for a process of another boot or pid namespace. If its start ticks
- * are unknown, or /proc hides the pid, true if any process has this pid.
+ * Whether exactly this process still runs, not as a zombie. False for a process of another boot or pid namespace. If its start ticks are
+ * unknown, or /proc hides the pid, any process with this pid counts.
  */
 export function isAlive(known: ProcessIdentity): boolean {
   if (!isHere(known)) return false;

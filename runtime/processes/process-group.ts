@@ -1,4 +1,4 @@
-// The process group that a child process leads. It gets signals only as long as no other group can have the same number.
+// The process group that a child process leads. The group gets signals only as long as no other group can have the same number.
 import type { ChildProcess } from 'node:child_process';
 import { isAlive } from './identity.ts';
 import { killGroup } from './pid-files.ts';

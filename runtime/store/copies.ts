@@ -17,9 +17,9 @@ import { syncedStore } from './synced-store.ts';
 export const copyName = 'data.mdb';
 
 /**
- * Copies the ledger into an existing directory, as of one commit and without free pages. The copy is on disk when this resolves. Until then
- * the ledger reuses no page that was in use at the beginning. Another process may own the ledger. If no process owns the ledger, and its
- * last stop was not clean, it is recovered first. Throws StoreFault if the copy cannot be written, or the ledger cannot be opened.
+ * Copies the ledger into an existing directory, as of one commit and without free pages. The copy is on disk when the promise resolves.
+ * Until then the ledger reuses no page that was in use at the beginning. Another process may own the ledger. If no process owns the ledger,
+ * and its last stop was not clean, it is recovered first. Throws StoreFault if the copy cannot be written, or the ledger cannot be opened.
  */
 export async function copyLedger(path: string, to: string): Promise<void> {
   const { lmdb, leave } = openBeside(path);

@@ -29,7 +29,7 @@ const code = `
   closeSync(file);
 `;
 
-/** Renews the file's time until the returned function is called. Throws if the file cannot be created. */
+/** Creates the file, and renews its modification time until the returned function is called. Throws if the file cannot be created. */
 export function startHeartbeat(directory: string): () => void {
   const path = signPath(directory);
   closeSync(openSync(path, 'a', 0o600));

@@ -15,14 +15,14 @@ export const tables = [
   'schedules', // id of a schedule -> its state, such as the time up to which occurrences are past, the last job and the latest firings
   'fired', // id of a schedule, NUL, time in ms (8) -> consecutive occurrences that fired, from that time on (actors/schedule/records/fired.ts)
   'actions', // id of an open action (16) -> its plan and its progress; removed when the action ends
-  'attempts', // job id (16) + attempt (2) -> how the attempt ended, or a page of neighbouring attempts: the job logs
+  'attempts', // job id (16) + attempt (2) -> how the attempt ended, with its log; or a page of neighbouring attempts
   'bodies', // job id (16) + attempt (2) -> the output of the attempt, if it is large; otherwise `attempts` has it
   'journal', // commit time in µs (8) -> the attempts that ended in that commit, in order
   'names', // kind (1) + number (4) -> a plugin and command, or a submitter; other tables store the number
   'by_command', // number of plugin and command (4) + key of a block of the command (12) -> empty
   'unsuccessful', // number of plugin and command (4) + status (1) + id of a job of the command that did not succeed (16) -> empty
   // Empty: the second job is a rerun of the first. 1: it is a rerun of the first that reuses jobs. 2: it is a rerun of another job, but its
-  // payload refers to results that reached joins of the first.
+  // payload refers to values of the first in `arrivals`.
   'reruns', // job id (16) + job id (16) -> empty, 1 or 2 (records/reruns.ts)
   'tagged', // block key (12) -> how many jobs of the block have tags; absent if none has
   'tree', // root job id (16) + block key (12) -> which jobs of the block descend from the root
@@ -74,7 +74,7 @@ export type IndexTable = (typeof indexTables)[number];
 export type Key = Uint8Array;
 export type Value = Uint8Array;
 
-/** A half-open range of keys: `from` inclusive, `to` exclusive. In reverse, it is walked from `to` down. */
+/** A half-open range of keys: `from` inclusive, `to` exclusive. In reverse, a scan goes from `to` down. */
 export type Range = { readonly from?: Key; readonly to?: Key; readonly reverse?: boolean; readonly limit?: number };
 
 /** Reads a store, on any thread. A scan must be finished before the event loop continues, because an open scan pins old pages. */

@@ -142,7 +142,10 @@ export class Host implements PluginHost {
     clearTimeout(late);
   }
 
-  /** Runs one process after another until the host is stopped. A process starts only when all processes that the previous one started have ended. */
+  /**
+   * Runs one process after another until the host is stopped. A process starts only when all processes that the previous process started
+   * have ended.
+   */
   async #supervise(): Promise<void> {
     const { signal } = this.#stopping;
     for (let failures = 0; ; ) {

@@ -23,8 +23,8 @@ export class Outbox {
   }
 
   /**
-   * Writes the message at once, unless a long message is still being written. `onUnread` is called if the pipe closes before it
-   * has taken the whole message. Each message is written alone: a failed write of several would not say which of them the pipe has
+   * Writes the message at once, unless a long message is still being written. `onUnread` is called if the pipe closes before it has taken
+   * the whole message. Each message is written alone, because a failed write of several messages would not show which of them the pipe has
    * taken.
    */
   send(message: Message, onUnread: () => void): void {

@@ -114,7 +114,7 @@ export class PluginProcess<Key> {
   }
 
   /**
-   * Makes the result of an answered task. The result includes the text on stderr that no earlier result of the process includes.
+   * Makes the result of an answered task. The result includes the text that the process has written to stderr since its previous result.
    */
   settle({ value, integersAsText, permanent }: ProcessAnswer<Key>): TaskResult {
     const answer = this.#plugin.dialect === 'ductile' ? answerOfDuctile(value) : value;

@@ -46,7 +46,8 @@ export function makeRequest(
     context,
     deadline_at,
   } as const;
-  // `event` and `secrets` are added to the object itself, because this runs for every job, and a copy of the object would cost more.
+  // `event` and `secrets` are added to the object itself, because `makeRequest` runs for every job, and a copy of the object would cost
+  // more.
   if (event !== null) (request as { event?: Envelope<Json> }).event = event;
   if (secrets !== null) (request as { secrets?: typeof secrets }).secrets = secrets;
   return request;
