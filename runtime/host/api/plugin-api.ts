@@ -17,7 +17,10 @@ export type Envelope<Payload = Fields> = {
   readonly timestamp: string;
   readonly source: string;
   readonly dedupe_key?: string;
-  /** The headers of a webhook delivery that the endpoint's configuration lists. The signature does not cover them. */
+  /**
+   * The headers of a webhook delivery that the endpoint's configuration lists. Except for an id and a time that are signed, the signature
+   * does not cover them.
+   */
   readonly headers?: { readonly [name: string]: string };
   /** The occurrence of the schedule that started the job or the run. */
   readonly schedule?: Occurrence;
