@@ -1,6 +1,6 @@
-// `npm run release -- TARBALL` turns the tarball of `npm pack` into the tarball to publish. It replaces the dependency on uWebSockets.js,
-// which contains the binaries of every platform, by dependencies on the packages of single platforms. It fails until the registry has all
-// of these.
+// `npm run release -- TARBALL` turns the tarball of `npm pack` into the tarball to publish. The command replaces the dependency on
+// uWebSockets.js, which contains the binaries of every platform, by dependencies on the packages of single platforms. It fails until the
+// registry has all these packages.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -46,9 +46,9 @@ const driftUsMax = 5_000;
 
 /**
  * A wall clock with the resolution of the steady clock. If it is behind the system's wall clock by more than `driftUsMax`, it jumps
- * forward. If it is ahead by more than `driftUsMax`, for example because the system's clock was set back, it slows down, to no less than
- * half speed, until the difference is at most `driftUsMax`. If the clock stood still instead, a timed wait would take longer by the whole
- * difference.
+ * forward. It may also be ahead by more than `driftUsMax`, for example after the system's clock was set back. It then slows down, to no
+ * less than half speed, until it is ahead by at most `driftUsMax`. If the clock stood still instead, a timed wait would take longer by the
+ * whole difference.
  */
 export function systemClock(): SystemClock {
   let last = 0;

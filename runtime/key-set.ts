@@ -16,7 +16,7 @@ export class KeySet {
   #next: number;
   #guessesLeft = guessesMax;
   /**
-   * The hash table, made when the key at `#next` is first not the key that is looked up. A slot is 0, or has the offset of a key and the
+   * The hash table; null until a lookup finds another key at `#next` than the wanted key. A slot is 0, or has the offset of a key and the
    * upper bits of the key's hash.
    */
   #slots: Uint32Array | null = null;

@@ -1,5 +1,5 @@
-// Decides, by decimal digits, whether one number is a multiple of another: 0.3 is a multiple of 0.1, although the quotient of the
-// two doubles is not an integer.
+// Decides, by decimal digits, whether one number is a multiple of another. 0.3 is a multiple of 0.1, although the quotient of the two
+// doubles is not an integer.
 
 /** Whether `value` is a multiple of `of`, which must be positive. A value too large for a double, such as 1e999, is a multiple of no number. */
 export function isMultiple(value: number, of: number): boolean {

@@ -16,7 +16,7 @@ export type Child = {
   /** True: only this part is restarted, however often it dies; the other parts can work without it. False: its death ends the service. */
   readonly restarts: boolean;
   /**
-   * When the service stops, it waits at most this long for the part to finish its start, and then at most this long for the part to stop.
+   * When the service stops, a part that is still starting may take this long to finish its start. Then the part may take this long to stop.
    */
   readonly stopMsMax: number;
 };

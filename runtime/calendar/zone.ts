@@ -4,7 +4,7 @@ const hour = 3_600_000;
 const windowMs = 64 * 24 * hour;
 /** The step of the search for changes. The search relies on at least this much time between two changes of a zone. */
 const stepMs = 12 * hour;
-/** The maximum number of windows that are kept for a zone: those of 350 years. */
+/** The maximum number of windows that are kept for a zone. Together they cover 350 years. */
 const windowsMax = 2_000;
 
 /**

@@ -56,7 +56,7 @@ export class ArchiveQueue {
     this.#release = release;
   }
 
-  /** Why the last copy failed. Null: it succeeded, or there was no copy. */
+  /** Why the last copy failed. Null: the last copy succeeded, or there was no copy. */
   get failure(): string | null {
     return this.#failure;
   }

@@ -1,5 +1,5 @@
 // Appends turns to the commit log. When `append` returns, the turn is durable, because `append` waits for the disk once for each segment
-// that gets a part of the turn. Almost always, this is a single segment.
+// that gets a part of the turn. Almost every turn lies in a single segment.
 import { closeSync, fdatasyncSync, rmSync, writeSync } from 'node:fs';
 import type { WriteBatch } from '../store/batch.ts';
 import { StoreFull } from '../store/store.ts';
@@ -179,7 +179,7 @@ export class LogWriter {
     this.#queue?.archiveTo(directory, report);
   }
 
-  /** Why the last copy to the archive failed. Null: it succeeded, there was no copy, or segments are not archived. */
+  /** Why the last copy to the archive failed. Null: the last copy succeeded, there was no copy, or segments are not archived. */
   get archiveFailure(): string | null {
     return this.#queue?.failure ?? null;
   }

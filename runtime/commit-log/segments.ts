@@ -141,7 +141,8 @@ export class Segments {
       this.#spares = kept.slice(0, sparesMax);
       for (const { path } of removed) rmSync(path, { force: true });
     } catch {
-      // A file that cannot be removed stays until the next start. The checkpoint is already complete, so it must not fail because of this.
+      // A file that cannot be removed stays until the next start. The checkpoint is already complete, and must not fail because of such a
+      // file.
     }
   }
 

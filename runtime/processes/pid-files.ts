@@ -14,8 +14,8 @@ type Mark = ProcessIdentity;
 
 const pollMs = 5;
 /**
- * A process with the pid of a program counts as this program if it was started at most this many clock ticks (1 s) after the time that was
- * noted with the pid. That time may be extrapolated. A pid is not reused so soon.
+ * A process counts as the program whose pid it has if it was started at most this many clock ticks (1 s) after the time that was noted with
+ * the pid. This time may be extrapolated. A pid is not reused so soon.
  */
 const slackTicks = 100;
 
@@ -55,8 +55,8 @@ export class PidFiles {
   }
 
   /**
-   * Kills every process group in the pid files of this host and of hosts that have ended, and the processes of these hosts that have left
-   * their groups and are found by their origin. Resolves when none of these processes is left.
+   * Kills every process group in the pid files of this host and of hosts that have ended. Also finds, by their origin, the processes of
+   * these hosts that have left their groups, and kills them. Resolves when none of these processes is left.
    */
   async killAll(warn: (message: string) => void = () => {}): Promise<void> {
     for (let round = 1; ; round++) {

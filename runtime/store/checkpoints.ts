@@ -184,7 +184,7 @@ export class Checkpoints {
   }
 
   /**
-   * Gives the file its final name. Any error is a fault, even on a full disk, because it is then unknown which of two checkpoints a start
+   * Gives the file its final name. Any error is a fault, even on a full disk. After an error it is unknown which of two checkpoints a start
    * would find, and only the pages of one are held.
    */
   #put(aside: string): void {

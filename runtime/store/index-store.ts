@@ -8,7 +8,7 @@ import { syncedStore } from './synced-store.ts';
 
 /** The format of the index. An index of another format is rebuilt from the ledger. */
 const indexFormatVersion = 2;
-/** An unusable index is moved to a directory whose name begins with this. That directory is kept until another index is moved. */
+/** An unusable index is moved to a directory whose name begins with this prefix. The directory is kept until another index is moved. */
 const asidePrefix = 'search-aside-';
 /** LMDB's error codes for a damaged file: PAGE_NOTFOUND, CORRUPTED, VERSION_MISMATCH, INVALID and INCOMPATIBLE. */
 const damageCodes = new Set<unknown>([-30797, -30796, -30794, -30793, -30784]);

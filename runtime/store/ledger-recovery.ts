@@ -120,7 +120,7 @@ function prepare(recovery: LedgerRecovery): void {
   }
 }
 
-/** Gives the format of this version to a new ledger and, with `upgrades`, to an older one, in the current transaction. */
+/** Gives the format of this version to a new ledger and, with `upgrades`, to an older ledger, in the current transaction. */
 function upgrade({ upgrades }: LedgerRecovery, lmdb: Lmdb<Table>): void {
   const format = formatIn(readerOf(lmdb));
   if (format === null || (upgrades && format !== formatVersion))

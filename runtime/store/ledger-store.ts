@@ -26,9 +26,12 @@ import { readersMsMax, registerReader } from './store-readers.ts';
 
 /** A process in another pid namespace that holds the directory counts as dead if it shows no sign of life for this long. */
 const silenceMsMax = 5_000;
-/** The fraction of the disk that a segment of the log may take, unless that is below the minimum size (`fitting`). */
+/** The fraction of the disk that a segment of the log may take, unless the fraction is less than the minimum size (`fitting`). */
 const segmentPart = 0.02;
-/** The fraction of the disk that may be written to the data file before a checkpoint is due, unless that is below the minimum (`fitting`). */
+/**
+ * The fraction of the disk that may be written to the data file before a checkpoint is due, unless the fraction is less than the minimum
+ * (`fitting`).
+ */
 const churnPart = 0.05;
 
 export type StoreOptions = {
@@ -55,7 +58,7 @@ export type LedgerStore = Store & {
   readonly segment: number;
   /** If the store keeps the segments of the log, copies them to this directory from now on. */
   archiveTo(directory: string, report: ArchiveReport): void;
-  /** Why the last attempt to archive the log failed. Null: it succeeded, or there was none. */
+  /** Why the last attempt to archive the log failed. Null: the attempt succeeded, or there was none. */
   readonly archiveFailure: string | null;
   /** If the store keeps the segments of the log, resolves when every turn so far is archived, or cannot be archived at present. */
   archived(): Promise<void>;
@@ -135,8 +138,8 @@ function recover(path: string): void {
 }
 
 /**
- * Opens the ledger for writing. The process then holds the directory until `close`. Throws StoreHeld if another living process
- * holds the directory, and StoreFault if the ledger is damaged, has an unreadable format, or must be recovered while other processes read it.
+ * Opens the ledger for writing. The process then holds the directory until `close`. Throws StoreHeld if another living process holds the
+ * directory. Throws StoreFault if the ledger is damaged, has an unreadable format, or must be recovered while other processes read it.
  */
 export function openStore(path: string, options: StoreOptions = {}): LedgerStore {
   const { silenceMs = silenceMsMax, watch = hasHeartbeat } = options;

@@ -79,7 +79,8 @@ export function openLmdb<T extends string>(path: string, names: readonly T[], mo
   for (const name of ['data.mdb', 'lock.mdb']) closeToOthers(join(path, name));
   // The pages that are on disk stay as they are while the tables are created.
   const hold = isUnsynced ? holdPages(env) : null;
-  // All databases are opened in one transaction. Otherwise each new one would be a commit of its own, and, if synced, wait for the disk.
+  // All databases are opened in one transaction. Otherwise each new database would be a commit of its own, which in a synced environment
+  // waits for the disk.
   return { env, databases: env.transactionSync(() => databasesOf(env, names, mode !== 'beside')), hold };
 }
 
@@ -92,7 +93,7 @@ export function openReadOnly<T extends string>(path: string, names: readonly T[]
 function openEnvironment(path: string, databases: number, options: object): RootDatabase {
   return open({
     path,
-    // Without this, the library would take a path with a dot in its name for the path of a file.
+    // Without this option, the library would take a path with a dot in its name for the path of a file.
     noSubdir: false,
     mapSize: mapBytesMax,
     maxDbs: databases + 16,

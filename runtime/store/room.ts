@@ -40,7 +40,7 @@ export class CommitRoom {
   readonly #segmentBytes: number;
   #ampleUntilMs = 0;
 
-  /** `segmentBytes`: the maximum size of a segment of the commit log; 0 for a store without one. */
+  /** `segmentBytes`: the maximum size of a segment of the commit log; 0 for a store without a commit log. */
   constructor(path: string, segmentBytes = 0) {
     this.#path = path;
     this.#segmentBytes = segmentBytes;

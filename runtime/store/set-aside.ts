@@ -60,7 +60,10 @@ export class SetAside {
     return this.#listed;
   }
 
-  /** Decodes a record. If that throws, sets the record aside and returns undefined. Also returns undefined for records that `add` has added. */
+  /**
+   * Decodes a record. If `decode` throws, sets the record aside and returns undefined. Also returns undefined for records that `add` has
+   * added.
+   */
   read<T>(table: Table, key: Uint8Array, decode: () => T): T | undefined {
     if (this.#blamed.size > 0 && this.#blamed.has(nameOf(table, key))) return undefined;
     try {

@@ -6,12 +6,12 @@ export const tables = [
   'blocks', // block key (12) -> a block of jobs, written once, when they are accepted
   'open', // block key (12) -> which jobs of the block are unsettled, and which were dispatched; removed with the last unsettled job
   'retries', // job id (16) -> the running or next attempt of an unsettled job; most first attempts have no record (records/retry.ts)
-  'timers', // time (8) + kind (1) + block key (12) + first job (4) -> how many jobs may be due, expire or time out then (records/timer.ts)
+  'timers', // time (8) + kind (1) + block key (12) + first job (4) -> how many jobs may be due, expire or time out at that time (records/timer.ts)
   'rescheduled', // job id (16) -> the time at which the job runs instead of its original time; pruned with the job
   'cancels', // kind (1) + job id (16) -> what stopped the job, when and why. Kind 0: in force; 1: over; 2: detached (records/cancel.ts)
   'holds', // reason + plugin + command, separated by NUL -> since when jobs are held for the reason; removed when no job is held
   'pauses', // kind + name + command of a target, separated by NUL -> the target's pause (records/pause.ts); removed when the pause ends
-  'hold_ends', // time in µs (8) + plugin + command, separated by NUL -> empty: a hold, such as a pause, ended then (records/hold-ends.ts)
+  'hold_ends', // time in µs (8) + plugin + command, separated by NUL -> empty: a hold, such as a pause, ended at that time (records/hold-ends.ts)
   'schedules', // id of a schedule -> its state, such as the time up to which occurrences are past, the last job and the latest firings
   'fired', // id of a schedule, NUL, time in ms (8) -> consecutive occurrences that fired, from that time on (actors/schedule/records/fired.ts)
   'actions', // id of an open action (16) -> its plan and its progress; removed when the action ends
@@ -65,7 +65,7 @@ export const indexTables = [
   'tags', // hash of a tag (16) + block key (12) -> which jobs of the block have the tag
   'tagged_blocks', // block key (12) -> the hashes of the tags that its jobs have (16 each)
   'failures', // fingerprint (8) -> a group of failed jobs: its count, first and last time, last job, and counts by hour
-  'failed_jobs', // time (8) + place in the commit (4) -> the times, places and fingerprints of up to 1,024 failed jobs from there on
+  'failed_jobs', // time (8) + place in the commit (4) -> the times, places and fingerprints of up to 1,024 failed jobs, beginning with the one at this place
   'stopwatch', // minute (4) + plugin -> histograms of how long the plugin's commands and pipeline steps took (records/stopwatch.ts)
   'totals', // kind (1) + two names, separated by NUL -> histograms of durations since the index began (actors/index/records/totals.ts)
 ] as const;

@@ -39,8 +39,8 @@ export class Conversation implements Requester<number> {
   }
 
   /**
-   * Sends the frame's tasks to the process, which may get at most `room` requests. Resolves when the process has ended, or when all
-   * requests are answered and no further request can be sent, because the frame has no more tasks or `room` is used up.
+   * Sends the frame's tasks to the process, which may get at most `room` requests. Resolves when the process has ended. Also resolves when
+   * all requests are answered, and the frame has no more tasks or `room` is used up.
    */
   async hold(process: PluginProcess<number>, room: number): Promise<void> {
     this.#process = process;
@@ -82,9 +82,10 @@ export class Conversation implements Requester<number> {
   }
 
   /**
-   * Fails the cancelled tasks that are unanswered. Also fails the oldest unanswered task, on which the process was working, if it is
-   * past its deadline or if no unanswered task was cancelled. Returns to the ledger all other unanswered tasks and, if the process is
-   * persistent, those that were not sent. A process works on one request after another, so only the oldest unanswered task may have begun.
+   * Fails the cancelled tasks that are unanswered. Also fails the oldest unanswered task, on which the process was working, if it is past
+   * its deadline or if no unanswered task was cancelled. Returns to the ledger all other unanswered tasks and, if the process is
+   * persistent, the tasks that were not sent. A process works on one request after another, so only the oldest unanswered task may have
+   * begun.
    */
   async onEnd(end: ProcessEnd): Promise<void> {
     clearTimeout(this.#deadline);

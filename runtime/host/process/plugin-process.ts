@@ -93,7 +93,7 @@ export class PluginProcess<Key> {
     this.#requester = requester;
   }
 
-  /** Adds the packed secrets of a frame to those that are masked in the output of the process. */
+  /** Adds the packed secrets of a frame to the secrets that are masked in the output of the process. */
   learn(secrets: Uint8Array | null): void {
     if (secrets === null) return;
     this.#secrets.learn(secrets);

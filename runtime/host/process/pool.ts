@@ -15,7 +15,7 @@ export type PoolEvents = {
   onStuck(): void;
 };
 
-/** The number of additional threads. If a thread dies, a spare one takes over at once, while a new one starts. */
+/** The number of additional threads. If a thread dies, a spare thread takes over at once, while a new thread starts. */
 const spareThreads = 1;
 
 /** `plugin`: the number of the plugin. `resolve` and `reject` settle the promise of `run`. */
@@ -144,7 +144,7 @@ export class ThreadPool {
   }
 
   /**
-   * Chooses an idle thread: one that has the plugin's code, or else the one with the code of the fewest plugins. So a plugin that
+   * Chooses an idle thread that has the plugin's code, or else the idle thread that has the code of the fewest plugins. So a plugin that
    * kills its threads rarely kills a thread that other plugins use.
    */
   #choose(plugin: number): Place | null {
@@ -159,8 +159,8 @@ export class ThreadPool {
   }
 
   /**
-   * Sends the cancel over the port of the frames. A message at the thread's own port would end the thread, because piscina takes each message
-   * there for one of its own.
+   * Sends the cancel over the port of the frames. A message at the thread's own port would end the thread, because piscina takes each
+   * message there for a message of its own.
    */
   cancel(threadId: number, task: CancelTask): void {
     this.#places.find(place => place.threadId === threadId)?.port?.postMessage(task);

@@ -51,7 +51,7 @@ export class ProcessFrames {
     }
   }
 
-  /** Returns to the ledger those tasks of the frame that have not begun. If a process is serving the task, its request is cancelled. */
+  /** Returns to the ledger the tasks of the frame that have not begun. If a process is serving the task, its request is cancelled. */
   cancel(frameId: number, task: number, reason: string): void {
     for (const run of this.#runs) {
       if (run.frame.head.frameId !== frameId) continue;

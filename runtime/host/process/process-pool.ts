@@ -1,5 +1,5 @@
 // Starts the processes of one plugin. Idle persistent processes are kept for the next frames, until they are too old or have run their
-// maximum number of jobs. After too many crashes of persistent processes, none is started for a while (crash-hold.ts).
+// maximum number of jobs. After too many crashes of persistent processes, no process is started for a while (crash-hold.ts).
 
 import { timerMsMax } from '../../clock.ts';
 import { CrashHold, holdReason, processLimits } from '../../crash-hold.ts';

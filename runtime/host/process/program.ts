@@ -45,8 +45,8 @@ export class Programs {
   }
 
   /**
-   * Rejects if the plugin's entrypoint has changed since it was locked, or if the plugin's sandbox is unavailable, because a program must
-   * never run with a weaker sandbox.
+   * Rejects if the plugin's entrypoint has changed since it was locked. Also rejects if the plugin's sandbox is unavailable, because a
+   * program must never run with a weaker sandbox.
    */
   async start(plugin: HostedPlugin): Promise<Program> {
     await verifyEntrypoint(plugin);

@@ -37,7 +37,7 @@ export class WatchedThread {
     await Promise.race([this.#loaded, this.exited, sleep(linkMsMax, null, { ref: false })]);
   }
 
-  /** Stops the thread, whatever it is doing. `onStuck` is called if that takes longer than `terminateMsMax`. */
+  /** Stops the thread, whatever it is doing. `onStuck` is called if stopping takes longer than `terminateMsMax`. */
   async terminate(onStuck: () => void): Promise<void> {
     const stuck = setTimeout(onStuck, terminateMsMax);
     void this.worker.terminate();

@@ -28,7 +28,7 @@ export function verifyModules(plugins: readonly HostedPlugin[]): void {
   }
 }
 
-/** Verifies the modules that `require` loads. Before Node 22.15, the module loader does not see such modules. */
+/** Verifies the modules that `require` loads. Before Node 22.15, the module loader (sealed-loader.ts) does not see these modules. */
 function verifyRequired(sealed: readonly SealedDirectory[]): void {
   const loaders = createRequire(import.meta.url).extensions as unknown as { [extension: string]: Loader };
   const guard = (

@@ -48,7 +48,7 @@ export class Mask {
 
   /** Masks a text from left to right, at each position with the longest spelling. Overlapping spellings are masked, too. */
   text(text: string): string {
-    // A text that is shorter than every spelling contains none.
+    // A text that is shorter than every spelling contains no spelling.
     if (text.length < this.#charsMin) return text;
     const hits: Hit[] = [];
     for (const form of this.#forms) if (form.text.length <= text.length) addHits(form, text, hits);

@@ -162,7 +162,7 @@ export function inflateBody(body: Body): Body {
 export function hasText(body: Body): boolean {
   const mask = body[0]! & ~bitOf('spans');
   if (mask !== bitOf('result')) return mask !== 0;
-  // The result is the first part. It follows the head, which has the mask and one length or, with spans, two.
+  // The result is the first part. It follows the head, which has the mask and one length or, with spans, two lengths.
   const headBytes = body[0] === mask ? 5 : 9;
   return readLength(body, 1) !== packedNull.length || body[headBytes] !== packedNull[0];
 }

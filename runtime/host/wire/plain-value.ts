@@ -1,11 +1,11 @@
-// Converts values of plugin code into plain values: null, booleans, finite numbers, well-formed texts, and lists and objects of
-// these. A BigInt becomes text; any other value is converted as `JSON.stringify` would do it, or refused.
+// Converts values of plugin code into plain values: null, booleans, finite numbers, well-formed texts, and lists and objects of plain
+// values. A BigInt becomes text; any other value is converted as `JSON.stringify` would do it, or refused.
 import { pack } from '../../packing.ts';
 
 /** The maximum depth of a value. A deeper value could overflow the stack of code that reads it. */
 export const nestingMax = 200;
 
-/** Packs any value. Throws if the value cannot be converted to a plain one. */
+/** Packs any value. Throws if the value cannot be converted to a plain value. */
 export function packPlain(value: unknown): Buffer {
   return pack(toPlainValue(value));
 }

@@ -173,7 +173,7 @@ export interface PluginHost {
   /** Submits a frame. Returns at once: the frame is sent as soon as there is a process. */
   submit(frame: TaskFrame): void;
   /**
-   * Cancels a task. If it has not begun, it is returned. In a frame without a runner, all other tasks that have not begun are returned,
+   * Cancels a task. A task that has not begun is returned. In a frame without a runner, all other tasks that have not begun are returned,
    * too. The code of a running task is notified of the cancel, and is stopped if it cannot be notified or does not react. A host that does
    * not confirm the cancel within `confirmMsMax` (client/host.ts) is killed.
    */

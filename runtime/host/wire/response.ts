@@ -126,7 +126,7 @@ export function resultOfError(thrown: unknown, aside: HelperOutput = noOutput, m
   try {
     permanent = (thrown as { retry?: unknown } | null)?.retry === false;
   } catch {
-    // If reading `retry` throws, the error counts as one without `retry`.
+    // If reading `retry` throws, the error counts as an error without `retry`.
   }
   return resultOfFailure(describe(thrown), permanent, aside, 'error', mask);
 }
@@ -203,7 +203,7 @@ function settleParts(
 function addOutput(found: ResponseParts, { events, logs, spans, stderr, integersAsText = 0 }: HelperOutput): void {
   if (events && events.length > 0) found.events = packNamed('events', events);
   if (spans && spans.length > 0) found.spans = packNamed('spans', spans.slice(0, spansMax));
-  // BigInts are counted now, because all parts that may contain one have been packed.
+  // BigInts are counted now, because all parts that may contain a BigInt have been packed.
   const integers = integersAsText + takeTextCount();
   const lines = integers === 0 ? logs : [integersAsTextWarning(integers), ...(logs ?? [])];
   if (lines && lines.length > 0) found.logs = packNamed('logs', capLogs(lines));
@@ -264,7 +264,9 @@ function readList<T>(name: string, value: unknown, read: (item: unknown, at: str
   return Array.from(value, (item, i) => read(item, `${name}[${i}]`));
 }
 
-/** Converts a value to a plain one; null if it is absent. Throws if the value, or the result of its `toJSON`, has the wrong type. */
+/**
+ * Converts a value to a plain value; null if the value is absent. Throws if the value, or the result of its `toJSON`, has the wrong type.
+ */
 function readPlain<T>(
   name: string,
   value: unknown,

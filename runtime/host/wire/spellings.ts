@@ -71,7 +71,7 @@ function unicodeEscaped(text: string, which: RegExp): string {
   return text.replaceAll(which, one => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-/** The spellings in a JSON string, and in a JSON string within another one. */
+/** The spellings in a JSON string, and in a JSON string within another JSON string. */
 function jsonOf(text: string): string[] {
   return jsonWriters.flatMap(write => [write(text), write(write(text))]);
 }

@@ -7,7 +7,9 @@ import type { TaskResult } from './response.ts';
 
 /** The maximum length of the packed state of a plugin instance. */
 export const stateBytesMax = 2 ** 20;
-/** The maximum number of keys that one task may merge into the state. It is limited because the ledger merges all of them in one turn. */
+/**
+ * The maximum number of keys that one task may merge into the state. The number is limited because the ledger merges all keys in one turn.
+ */
 export const stateUpdatesMax = 50_000;
 
 /** The error of a task that would merge more than `stateUpdatesMax` keys. */

@@ -44,7 +44,7 @@ export class ThreadStatus {
   }
 
   /**
-   * Whether the thread has taken the frame. True for every frame while the thread has taken none: if a thread dies on startup, some task
+   * Whether the thread has taken the frame. True for every frame while the thread has taken none. If a thread dies on startup, some task
    * must be charged, because the same tasks would otherwise end one thread after another.
    */
   hasTaken(ticket: number): boolean {
