@@ -27,8 +27,8 @@ export class LoopDelay {
   }
 
   /**
-   * The longer of two times, in ms: how late the last measurement was, and how long the next one is overdue. Null: no thread has been
-   * measured.
+   * The longer of two times, in ms: how late the last measurement was, and how long the next measurement is overdue. Null: no thread has
+   * been measured.
    */
   get ms(): number | null {
     const atMs = this.#cells[measured]!;

@@ -59,8 +59,8 @@ export function givenData<T>(): Promise<T> {
 }
 
 /**
- * Lowers the priority of the calling thread, if the system allows it. Has no effect outside Linux, because the call would affect the whole
- * process there.
+ * Lowers the priority of the calling thread, if the system allows it. Does nothing outside Linux, where the call would affect the whole
+ * process.
  */
 export function yieldToOthers(niceness: number): void {
   try {

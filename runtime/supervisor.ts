@@ -74,7 +74,10 @@ export function supervise({ tree, onDeath, onGiveUp }: SupervisorOptions): Super
     return stopping;
   }
 
-  /** Stops all parts, but first waits for those still starting, because the process aborts if it exits while a thread loads native code. */
+  /**
+   * Stops all parts, but first waits for the parts that are still starting, because the process aborts if it exits while a thread loads
+   * native code.
+   */
   async function stopAll(): Promise<void> {
     await Promise.all([...starting].map(({ child, started }) => within(child.stopMsMax, started)));
     for (const { child, part } of running.toReversed()) await within(child.stopMsMax, part.stop());

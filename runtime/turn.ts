@@ -20,7 +20,7 @@ export interface Turn {
   after(effect: () => void): void;
 }
 
-/** An actor: state that only its own handlers change. Actors of one thread call each other within a turn. */
+/** An actor has state that only its own handlers change. Actors of one thread call each other within a turn. */
 export interface Actor {
   receive(message: unknown, turn: Turn): void;
 }

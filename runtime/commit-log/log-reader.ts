@@ -16,7 +16,7 @@ export type LogStart = LogPosition & {
   /** The number of the last turn before this position. */
   readonly lsn: Lsn;
   readonly epoch: number;
-  /** The number of the checkpoint. */
+  /** The number of the checkpoint at this position. */
   readonly number: number;
 };
 

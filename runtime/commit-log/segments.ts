@@ -54,7 +54,7 @@ export class Segments {
   #spares: Segment[] = [];
   #next: OpenSegment | null = null;
   #isPreparing = false;
-  /** The number for the segment in preparation. Null: `take` was called meanwhile, so the segment becomes a spare. */
+  /** The number for the segment in preparation. Null: no segment is wanted any more, so the one in preparation becomes a spare. */
   #wanted: number | null = null;
   #isClosed = false;
 
@@ -113,7 +113,7 @@ export class Segments {
         () => this.#offer(path, bytes),
         () => rmSync(path, { force: true }),
       )
-      // Without the segment, `take` makes one, and throws if that fails too.
+      // Without the prepared segment, `take` makes a segment, and throws if this fails too.
       .catch(() => {})
       .finally(() => {
         this.#isPreparing = false;

@@ -1,4 +1,4 @@
-// A lock between processes: no process opens the ledger while another commits to it.
+// A lock between processes. With the lock, no process opens the ledger while another process commits to it.
 //
 // LMDB keeps the number of the newest commit in `lock.mdb`. A process that opens the store reads this number from the data file and writes
 // it to `lock.mdb`, without taking any lock. If another process commits in between, the number in `lock.mdb` goes back. Then the

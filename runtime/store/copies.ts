@@ -99,7 +99,9 @@ export async function readFormat(path: string): Promise<number | null> {
   }
 }
 
-/** Lets `change` write to a copy that nothing else has open, and removes the owner that a version without a commit log kept in it. */
+/**
+ * Lets `change` write to a copy that nothing else has open, and removes the owner that versions without a commit log stored in the ledger.
+ */
 export async function changeCopy(directory: string, change: (store: Store) => void): Promise<void> {
   const lmdb = openLmdb(directory, tables, 'synced');
   try {

@@ -1,4 +1,4 @@
-// Checks a data file before LMDB maps it into memory. LMDB trusts the page numbers that it reads: a wrong one ends the process with
+// Checks a data file before LMDB maps it into memory. LMDB trusts the page numbers that it reads. A wrong page number ends the process with
 // SIGSEGV or SIGBUS.
 //
 // The check reads about 50 pages of a ledger, whatever its size: both meta pages, the root of the free list, the directory of

@@ -55,7 +55,10 @@ export type OpenLedger = {
   readonly checkpoints: Checkpoints;
 };
 
-/** Opens the ledger. The caller is its holder. Throws StoreFault if the ledger or its log is damaged or has an unreadable format. */
+/**
+ * Opens the ledger. The caller must hold the state directory. Throws StoreFault if the ledger or its log is damaged or has an unreadable
+ * format.
+ */
 export function openLedger(recovery: LedgerRecovery): OpenLedger {
   const { path, found, until } = recovery;
   const directory = logDirectoryOf(path);

@@ -24,7 +24,7 @@ import type { Range, Reader } from './store.ts';
  * Only the user who owns the files may use them, because the ledger has all payloads and results. The types of the library lack this option.
  */
 const ownerOnly = { permissionsMode: 0o600 };
-/** The number of file descriptors that opening an environment needs, and one to spare. */
+/** One more than the number of file descriptors that opening an environment needs. */
 const descriptorsNeeded = 4;
 /** The address space that is reserved for a data file, and therefore its maximum size. The file itself grows with its contents. */
 export const mapBytesMax = 256 * 2 ** 30;
@@ -206,7 +206,7 @@ export function readerOf<T extends string>({ env, databases }: Lmdb<T>): Reader<
       databases[table].getBinaryFast(noKey);
       return (databases[table] as never as { db: { stat(): { entryCount: number } } }).db.stat().entryCount;
     },
-    // One call is enough: all databases of the environment share its read transaction.
+    // One call is enough, because all databases of the environment share its read transaction.
     refresh: () => env.resetReadTxn(),
     close() {
       void env.close();

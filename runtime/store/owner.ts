@@ -72,7 +72,7 @@ function isEarlierSelf({ pid, startTicks }: ProcessIdentity): boolean {
   return pid === process.pid && startTicks === null;
 }
 
-/** Makes this process the holder. The caller holds the commit lock, and has asked `holderToWatch`. */
+/** Makes this process the holder. The caller holds the commit lock, and has called `holderToWatch`. */
 export function takeClaim(directory: string, epoch: number): Claim {
   const path = ownerPath(directory);
   replaceFile(path, Buffer.from(`${JSON.stringify({ ...identify(process.pid), epoch } satisfies Owner)}\n`), 0o600);

@@ -1,5 +1,5 @@
 // The types for authors of worker plugins: the request, the response, and the second argument of a handler. This file has no imports,
-// because `plugin new --runtime typescript` copies it.
+// because `plugin new --runtime typescript` copies its declarations into the plugin.
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 export type JsonObject = { readonly [key: string]: Json };

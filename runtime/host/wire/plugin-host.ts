@@ -136,7 +136,7 @@ export type HostListener = {
   onCancelling(frameId: number, task: number): void;
   /** Reports that the host's process has ended, and with it all its unreported tasks. Another process will be started. */
   onLost(reason: string): void;
-  /** Reports that a plugin thread was replaced. Needs no reaction. */
+  /** Reports that a plugin thread was replaced. The listener need not react. */
   onThreadReplaced(reason: string): void;
 };
 

@@ -17,8 +17,8 @@ export class ThreadStatus {
   }
 
   /**
-   * Called by the thread when its event loop has run. If a task was blamed before (`blame`), the blame is withdrawn: the thread
-   * lives on, because the plugin handles uncaught errors itself.
+   * Called by the thread when its event loop has run. If a task was blamed before (`blame`) and the thread still runs, the plugin handles
+   * uncaught errors itself, and the blame is withdrawn.
    */
   beat(): void {
     this.#words[words.blamedTask] = 0;
