@@ -65,7 +65,7 @@ export const indexTables = [
   'tags', // hash of a tag (16) + block key (12) -> which jobs of the block have the tag
   'tagged_blocks', // block key (12) -> the hashes of the tags that its jobs have (16 each)
   'failures', // fingerprint (8) -> a group of failed jobs: its count, first and last time, last job, and counts by hour
-  'failed_jobs', // time (8) + place in the commit (4) -> the times, places and fingerprints of up to 1,024 failed jobs, beginning with the one at this place
+  'failed_jobs', // time (8) + place in the commit (4) -> the times, places and fingerprints of up to 1,024 failed jobs from this one on
   'stopwatch', // minute (4) + plugin -> histograms of how long the plugin's commands and pipeline steps took (records/stopwatch.ts)
   'totals', // kind (1) + two names, separated by NUL -> histograms of durations since the index began (actors/index/records/totals.ts)
 ] as const;
