@@ -119,7 +119,7 @@ export type ActionPlan = {
 type StoredPlan = Omit<ActionPlan, 'operation'> & { readonly deed: ActionPlan['operation'] };
 
 export type ActionProgress = {
-  /** The last job that was handled, in the order of ids. For a backfill: the last occurrence that was handled. Null: none was. */
+  /** The last job that was handled, in the order of ids. For a backfill: the last occurrence. Null: none was handled yet. */
   readonly cursor: JobId | null;
   readonly done: number;
   readonly failed: number;

@@ -59,7 +59,7 @@ function writeHead(bytes: Buffer, at: number, attempt: Attempt, flags: number): 
   bytes.writeDoubleLE(attempt.completedUs, at + 10);
 }
 
-/** Whether the body of the attempt, whose record begins at this offset, is stored apart. */
+/** Whether the body of the attempt whose record begins at this offset is stored apart. */
 export function isApart(bytes: Uint8Array, at: number): boolean {
   return (bytes[at + 1]! & apartFlag) !== 0;
 }
@@ -110,12 +110,15 @@ export class StoredAttempt implements Attempt {
     return isApart(this.#page, this.#start) ? (this.#readApart() ?? emptyBody) : this.#kept;
   }
 
-  /** Whether the body is stored apart, partly deflated, or has a result in parts: reading it takes longer than reading the record. */
+  /**
+   * Whether reading the body takes much longer than reading the record: the body is stored apart or partly deflated, or its result is a
+   * value in parts.
+   */
   get isLarge(): boolean {
     return isApart(this.#page, this.#start) || hasDeflated(this.#kept) || partedResult(this.#kept) !== null;
   }
 
-  /** A part as text. Null: the body has no such part, or has been pruned. */
+  /** A part of the body as text. Null: the body does not have this part, or has been pruned. */
   text(part: 'error' | 'stderr'): string | null {
     return hasPart(this.#kept, part) ? textOf(this.stored, part) : null;
   }

@@ -16,7 +16,7 @@ import { type Attempt, attemptBytes, headBytes, isApart, StoredAttempt, writeApa
  * attempts are found by key, without a search. Larger pages would be written slightly faster, but reading one attempt would be slower.
  */
 export const pageAttemptsMax = 32;
-/** A page with this many bytes of records is full. The body of a larger record is stored apart. */
+/** A page with this many bytes of records is full. The body of an attempt whose record would be larger is stored apart. */
 export const pageBytesMax = 16 * 2 ** 10;
 /** Greater than every attempt number. */
 const numbersEnd = 0xffff;
@@ -156,7 +156,7 @@ function pageBelow(reader: Reader, key: BlockKey, to: Uint8Array): AttemptPage |
   return undefined;
 }
 
-/** The page with the job's first attempt, if that page begins at a multiple of `pageAttemptsMax`. */
+/** The page with the job's first attempt, if the index of that page's first job is a multiple of `pageAttemptsMax`. */
 function pageAt(reader: Reader, id: JobId): AttemptPage | undefined {
   const index = indexOf(id);
   const key = attemptKey(id, 1);

@@ -23,7 +23,7 @@ export interface Block {
   payload(index: number): Uint8Array;
   /** The index of the first job of each group. Groups cover the jobs in order. */
   readonly starts: readonly number[];
-  /** The group at this position. Repeated calls of a decoded block return the same object. */
+  /** The group at this position. A decoded block returns the same object at each call. */
   group(place: number): JobGroup;
 }
 
@@ -84,7 +84,7 @@ export class BlockBuilder implements Block {
     return this.groups[place]!;
   }
 
-  /** The stored form of the block. Each payload is copied once, into this value, and is read there from then on. */
+  /** The stored form of the block. Each payload is copied once, into this value, and is read from the value afterwards. */
   encode(): Uint8Array {
     this.groups = this.groups.map(withOwnBytes);
     const groups = this.groups.map(group => pack(packGroup(group)));

@@ -160,8 +160,8 @@ export function groupIn(reader: Reader, id: JobId): JobGroup | null {
 }
 
 /**
- * The run whose job started this run by an event. Null: no job of a run started it, the job is no longer stored, a hook started this run,
- * or the event came from a job of `finally`. In the last two cases a cancel of the job's run does not apply to this run.
+ * The run whose job started this run by an event. Null: no job of a run started this run, that job is no longer stored, a hook started this
+ * run, or the event came from a job of `finally`. In the last two cases, a cancel of that job's run does not apply to this run.
  */
 export function starterOf(reader: Reader, run: Pick<JobGroup, 'parent' | 'hooked'>): JobId | null {
   const cause = run.parent && groupIn(reader, run.parent);

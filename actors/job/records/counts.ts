@@ -63,7 +63,7 @@ export function readCounts(reader: Reader, setAside = new SetAside()): CommandCo
   return all;
 }
 
-/** The counters in a record; null: it is unusable, and set aside. */
+/** The counters in a record. Null: the record is unusable, and is set aside. */
 export function readCount(key: Uint8Array, value: Uint8Array, setAside = new SetAside()): CommandCounts | null {
   const [plugin = '', command = ''] = Buffer.from(key).toString().split('\0');
   const counts = setAside.read('counters', key, () => ({ ...emptyCounts(), ...unpack<CommandTotals>(value) }));

@@ -26,7 +26,7 @@ const delayedFlag = 16;
 export const prunedStatus = 0xff;
 
 /**
- * Whether the job was cancelled before its first attempt. The list of logs leaves such a log out, unless a filter asks for cancelled jobs, for
+ * Whether the job was cancelled before its first attempt. The list of logs leaves out such jobs, unless a filter asks for cancelled jobs, for
  * this job, or for words.
  */
 export function isNeverStarted(status: TerminalStatus, attempt: number): boolean {

@@ -63,8 +63,8 @@ export function settledRecently(reader: Reader, nowUs: number): SettledCounts {
 }
 
 /**
- * How many jobs settled in each minute from `minute` (since the epoch) on, oldest first. Minutes in which no job settled, and minutes with
- * unusable records, are left out.
+ * How many jobs settled in each minute from `minute` on, oldest first. Minutes are numbered from the epoch. Minutes in which no job settled,
+ * and minutes with unusable records, are left out.
  */
 export function* settledSince(
   reader: Reader,

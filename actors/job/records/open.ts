@@ -29,9 +29,9 @@ type StoredOpenRecord = [
   sentAlone: number[],
   /** The indexes of jobs below `next` whose first attempt waits, for instance because a host has returned it. */
   returned: number[],
-  /** When jobs of the block were last dispatched, in µs; 0: none was. For runs and actions: when they were accepted. */
+  /** When jobs of the block were last dispatched, in µs; 0: never. For runs and actions: when they were accepted. */
   sentUs: number,
-  /** One bit per job; null while no job is settled. */
+  /** One bit per job, set if the job is settled; null: no job is settled. */
   settled: Uint8Array | null,
   /** Absent unless the jobs have times. */
   timed?: StoredTimed,
@@ -109,7 +109,7 @@ export class OpenBlock {
     return this.#delayed !== null && (this.#delayed[index >> 3]! & (1 << (index & 7))) !== 0;
   }
 
-  /** Ends the delay of the job. False: it was not delayed. */
+  /** Ends the delay of the job. False: the job was not delayed. */
   wake(index: number): boolean {
     if (!this.isDelayed(index)) return false;
     this.#delayed![index >> 3]! &= ~(1 << (index & 7));

@@ -18,13 +18,13 @@ export type JobOptions = {
   readonly tags?: Tags;
 };
 
-/** The `runAtUs` of a job that waits in the queue of its schedule. It is later than every time, and has no timer of the kind `run_at`. */
+/** The `runAtUs` of a job that waits in the queue of its schedule. It is later than every time, so the job has no timer of the kind `run_at`. */
 export const whenReleasedUs = Number.MAX_SAFE_INTEGER;
 
 /** The options in a message to the ledger. The ledger turns a delay into a time to run. */
 export type CallOptions = JobOptions & { readonly delayMs?: number };
 
-/** The options of a job that is accepted at `nowUs`. Null: it has none. A time to run that has passed is kept. */
+/** The options of a job that is accepted at `nowUs`. Null: the job has no options. A time to run that has passed is kept. */
 export function acceptedOptions(asked: CallOptions | undefined, nowUs: number): JobOptions | null {
   if (asked === undefined) return null;
   const { delayMs, tags, ...times } = asked;

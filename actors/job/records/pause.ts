@@ -58,7 +58,7 @@ export function targetText({ kind, name, command }: PauseTarget): string {
   return command === null ? `the ${kind} ${name}` : `the command ${name}.${command}`;
 }
 
-/** The reason that held jobs show. */
+/** The reason that is shown for the held jobs. */
 export function pauseText(pause: Pause): string {
   const { by, reason } = pause;
   return `${targetText(pause)} is paused by ${by}${reason === null ? '' : `: ${reason}`}`;

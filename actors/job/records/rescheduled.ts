@@ -16,7 +16,7 @@ export function decodeRescheduled(value: Uint8Array): number {
   return Number(us);
 }
 
-/** The new time of the job, in µs. Undefined: it was never rescheduled. */
+/** The new time of the job, in µs. Undefined: the job was never rescheduled. */
 export function rescheduledTo(reader: Reader, id: JobId): number | undefined {
   const value = reader.get('rescheduled', id);
   return value && decodeRescheduled(value);
@@ -34,7 +34,7 @@ export function pruneRescheduled(reader: Reader, batch: Batch, block: BlockKey, 
   for (const [id] of rescheduledIn(reader, block, count)) batch.remove('rescheduled', id);
 }
 
-/** The times of a job, as of the last commit. Null: it has none. */
+/** The times of a job, as of the last commit. Null: the job has no times. */
 export function storedTimes(reader: Reader, key: BlockKey, block: Block, index: number): JobTimes | null {
   const { options } = groupOf(block, index).group;
   if (!areTimed(options)) return null;

@@ -3,7 +3,7 @@
 import { pack, unpack } from '../../../runtime/packing.ts';
 
 /**
- * What is known of an attempt that has not ended.
+ * The state of an attempt that has not ended.
  *
  * - `waiting`: it waits to be dispatched, or for the time of a retry.
  * - `suspect`: it waits and will run alone, because it may end its host.
