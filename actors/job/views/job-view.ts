@@ -51,7 +51,7 @@ export type JobView = {
   readonly cancel: Cancel | null;
   /** The body of the final attempt. Null: the job has not ended. */
   readonly body: Body | null;
-  /** Whether the body is stored apart, partly deflated, or has a result in parts: it takes longer to read. */
+  /** Whether the body takes longer to read: it is stored apart or partly deflated, or its result is a value in parts. */
   readonly isLarge: boolean;
   readonly lastError: string | null;
   /** How the jobs inside a run ended. Null: this job is not a run, or the jobs inside it were not counted. Read on demand. */
@@ -142,7 +142,7 @@ export class BlockJobs {
     return isWaiting ? { ...tallyOf(0, noneUnsuccessful()), unsettled: 0 } : null;
   }
 
-  /** The times of a job. Null: it has none. */
+  /** The times of a job. Null: the job has no times. */
   times(index: number): JobTimes | null {
     return storedTimes(this.reader, this.#key, this.block, index);
   }
@@ -167,7 +167,7 @@ export class BlockJobs {
   }
 }
 
-/** How a reused job appears in the tree of the rerun. `parent`: its parent there. */
+/** How a reused job appears in the tree of a rerun. `parent`: its parent in this tree. */
 export type ReusedJobPlace = { readonly parent: JobId };
 
 class StoredJob implements JobView {

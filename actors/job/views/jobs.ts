@@ -198,7 +198,10 @@ class DescendantFilter {
 /** The maximum number of jobs whose attempts are looked up one by one. For more jobs, a scan is faster. */
 const singlyMax = 4;
 
-/** The latest attempt of each of these jobs of a block. */
+/**
+ * By index: the latest attempt of each job of the block from index `from` up to, not including, `to`. A job without an attempt has no
+ * entry.
+ */
 export function attemptsOfJobs(reader: Reader, key: BlockKey, from: number, to: number): Map<number, NumberedAttempt> {
   const endings = new Map<number, NumberedAttempt>();
   if (to - from <= singlyMax) {

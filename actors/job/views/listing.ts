@@ -164,7 +164,7 @@ class PageBuilder {
     });
   }
 
-  /** Adds those of these jobs whose ids are smaller than `#before`, newest first, until the page is full. */
+  /** Adds the jobs with ids smaller than `#before`, newest first, until the page is full. */
   #takeOpen({ key, indexes }: JobsOfBlock): void {
     const end = this.#endIn(key, Number.POSITIVE_INFINITY);
     const block = end === 0 ? undefined : this.#blocks.read(key);

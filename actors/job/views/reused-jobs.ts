@@ -14,8 +14,9 @@ import { BlockJobs, type JobView } from './job-view.ts';
 const entriesAtOnce = 16;
 
 /**
- * The jobs that the runs of this tree reused. If the id of the parent run of such a job is not in `shown`, that run and its ancestors that are
- * not in `shown` are listed first, and their ids are added. `isBelow`: whether the wanted part of the tree contains the children of a job. The caller can pause at each null.
+ * The jobs that the runs of this tree reused. Before such a job, its parent run and the ancestors of that run are listed, if their ids are
+ * not in `shown`; these ids are then added to `shown`. `isBelow`: whether the wanted part of the tree contains the children of a job. The
+ * caller can pause at each null.
  */
 export function* reusedJobs(
   reader: Reader,

@@ -131,7 +131,7 @@ function endOf(reader: Reader, table: Table): Uint8Array | null {
   return null;
 }
 
-/** The fault of a record. Null: it has none. A record that cannot be decoded has a fault, too. */
+/** The fault of a record. Null: the record has no fault. A record that cannot be decoded has a fault, too. */
 function faultOf({ name, table, wrong }: Invariant, key: Uint8Array, value: Uint8Array): InvariantFailure | null {
   try {
     const detail = wrong(key, value);

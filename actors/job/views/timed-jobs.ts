@@ -7,7 +7,7 @@ import type { TimedJob } from './timeline.ts';
 /** The ended attempts of a job. */
 type Ended = { last: NumberedAttempt; startedUs: number | null; ranUs: number };
 
-/** The jobs of a block from index `from` up to, not including, `to`. */
+/** The jobs of a block from index `from` up to, not including, `to`. `createdUs` is the time of acceptance, even if a job was delayed. */
 export function timedJobs(jobs: BlockJobs, key: BlockKey, from: number, to: number): TimedJob[] {
   const ended = endedAttempts(jobs, key, from, to);
   const { createdUs } = jobs.block;

@@ -40,7 +40,7 @@ export type Timeline = {
   readonly status: Status;
   /** Whether the job has ended. Its timeline then changes only if retention removes jobs. */
   readonly isOver: boolean;
-  /** The range from the acceptance of the job (if it was delayed: from its time to run) to its end, or until now. */
+  /** The range from the acceptance of the job (if it was delayed: from its time to run) to its end or, if it has not ended, to now. */
   readonly time: DividedTime;
   /** The number of jobs whose results the run reuses from earlier runs. The steps do not contain these jobs. */
   readonly reused: number;
