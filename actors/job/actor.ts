@@ -44,7 +44,7 @@ import { type AllJobCalls, scheduledJobs } from './scheduled-jobs.ts';
 import type { RunNowReply } from './time-protocol.ts';
 import { waitsOf } from './waits.ts';
 
-/** A message from the ledger thread itself, for instance from a host or a timer. Only `stop` comes from the main thread. */
+/** A message that the ledger thread sends to this actor, for instance when a host reports or a timer fires. Only `stop` comes from the main thread. */
 export type InnerMessage =
   | {
       readonly kind: 'outcomes';
@@ -126,7 +126,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
   const retention = new Retention(state);
   const exempt = new ExemptJobs(state);
   let alarmUs: number | null = null;
-  /** Whether `dispatch` must store the holds that have jobs. It does so at the end of a turn, when all accepted jobs are counted. */
+  /** Whether `dispatch` must store the holds that have jobs. `dispatch` runs when all jobs that the turn has accepted are counted. */
   let areHoldsDue = true;
   let isFirstTurn = true;
   /** Whether retention prunes jobs at the end of this turn. By then all reruns of the turn are known. */

@@ -1,5 +1,5 @@
 // After a failed turn, new actors are created from the store, and adopt the frames that hosts still have. The store says for each job
-// whether a host has it, and with which attempt.
+// whether a host has an attempt of it, and which one.
 
 import { jobId } from '../../runtime/ids.ts';
 import type { HostSlot, HostSlotName } from './host-slot.ts';

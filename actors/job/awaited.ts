@@ -35,7 +35,10 @@ export class Awaited implements AwaitedJobs {
     this.#ids.delete(formatId(id));
   }
 
-  /** Reports the end of a job or run, if it is awaited. Must be called in the turn in which it settles. `addKnown` also calls it, after a commit. */
+  /**
+   * Reports that a job or run has ended, if callers wait for it. Must be called in the turn in which the job or run settles; `addKnown` also
+   * calls this method, after a commit.
+   */
   ended(id: JobId, turn: Turn): void {
     if (this.#ids.delete(formatId(id))) turn.tell('edge', { kind: 'job_settled', id } satisfies JobSettled);
   }

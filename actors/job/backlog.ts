@@ -90,7 +90,7 @@ export class Backlog {
     return job;
   }
 
-  /** Moves the next attempt, or else the next block, to the other backlog. */
+  /** Moves the next attempt or, if no attempt waits, the next block to the other backlog. */
   moveNextTo(other: Backlog): void {
     const job = this.attempts.shift();
     if (job) {

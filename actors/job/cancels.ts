@@ -92,7 +92,7 @@ export class Cancels {
     this.#known.clear();
   }
 
-  /** Makes the cancel of this run detached: it then also covers runs that events of its jobs start (detached-cancels.ts). */
+  /** Makes the cancel of this run detached: the cancel then also covers runs that events of the run's jobs start (detached-cancels.ts). */
   detach(turn: Turn, run: JobId, cancel: Cancel): void {
     this.detached.add(turn, run, cancel);
     this.#known.clear();

@@ -122,12 +122,12 @@ export class CompletionWriter {
     batch.put('by_command', byCommandKey(number, key), nothing);
   }
 
-  /** Changes the number of running jobs by `jobs`. Negative: so many jobs no longer run. */
+  /** Adds `jobs`, which may be negative, to the number of running jobs. */
   running(plugin: string, command: string, jobs: number): void {
     this.#change(plugin, command).counts.running += jobs;
   }
 
-  /** Changes the number of delayed jobs: `jobs` jobs were accepted for a later time or, if negative, are no longer delayed. */
+  /** Adds `jobs`, which may be negative, to the number of delayed jobs. */
   delayed(plugin: string, command: string, jobs: number): void {
     this.#change(plugin, command).counts.delayed += jobs;
   }

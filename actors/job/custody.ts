@@ -64,8 +64,8 @@ function withState(
 }
 
 /**
- * Charges an attempt that was lost with its host or with the service: the attempt has failed. The job is retried at once if its command
- * and its retry policy allow another attempt, and otherwise ends. A job that was cancelled or is past its deadline ends as cancelled or
+ * Charges an attempt that was lost with its host or with the service: the attempt counts as failed. The job is retried at once if its
+ * command and its retry policy allow another attempt, and otherwise ends. A job that was cancelled or is past its deadline ends as cancelled or
  * timed out.
  */
 export function charge(
@@ -91,7 +91,7 @@ export function charge(
 }
 
 /**
- * Takes back an attempt that a host had, without charging it: the attempt becomes `waiting` or `suspect`. Null: the job ended instead,
+ * Makes an attempt that a host had wait again, uncharged: the attempt becomes `waiting` or `suspect`. Null: the job ended instead,
  * because it was cancelled or is past its deadline. `lost`: the body for that end; null: no plugin code has run.
  */
 export function giveBack(

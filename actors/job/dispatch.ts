@@ -277,7 +277,7 @@ export class Dispatcher {
   }
 
   /**
-   * Takes back tasks that a host returns. A task that has not begun waits again; if a quarantine host returns it, it becomes a suspect. A
+   * Handles tasks that a host returns. A task that has not begun waits again; if a quarantine host returns it, it becomes a suspect. A
    * task that may have begun is charged if its command must not run twice; otherwise it becomes a suspect.
    */
   returned(turn: Turn, slotName: HostSlotName, frameId: number, tasks: readonly number[], reason: ReturnReason): void {
@@ -367,7 +367,7 @@ export class Dispatcher {
     turn.after(() => this.#outstanding.finished(slot.name, frame.id));
     countFinished(slot, frame);
     for (const { open } of frame.jobs) {
-      // From now on, only jobs that are delayed or have a record in `retries` can need the decoded block. It is then read again.
+      // From now on, only jobs that are delayed or have a record in `retries` can need the decoded block. For them, it is read again.
       if (open.inFlight === 0 && open.next === open.count && !open.hasReturned) this.#state.release(open);
     }
   }

@@ -41,7 +41,7 @@ export class ExemptJobs {
     this.#state = state;
   }
 
-  /** Continues the search. True: another turn must follow. */
+  /** Continues the search for exempt jobs. True: another turn must follow. */
   step(turn: Turn): boolean {
     const { pauses, isLoaded } = this.#state;
     const wasPaused = this.#isPaused;

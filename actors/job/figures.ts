@@ -33,8 +33,8 @@ function oldestMs(state: JobState, lane: Lane): number | null {
 }
 
 /**
- * The time, in ms since the epoch, since which the job has waited: a retry since it was due, an attempt that was interrupted by a restart
- * since it was dispatched, a delayed job since its time to run if its block is in memory, and any other job since it was accepted.
+ * When the job began to wait, in ms since the epoch. For a retry: when it was due. For an attempt that a restart interrupted: when it was
+ * dispatched. For a delayed job whose block is in memory: its time to run. For any other job: when it was accepted.
  */
 function waitsSinceMs(state: JobState, { open, index, dueUs }: OpenAttempt): number {
   const runAtUs = open.isTimed && open.block ? (state.times.of(open, open.block, index)?.runAtUs ?? 0) : 0;

@@ -11,8 +11,8 @@ import type { OpenAttempt } from './open-attempt.ts';
 import type { Hold } from './records/hold.ts';
 
 /**
- * Moves the lane's next attempt, or its next block as a whole, to the backlog of its command, as long as this command is missing or
- * paused. Makes at most `movesMax` moves, and returns their number.
+ * Moves jobs from the head of the lane to the backlogs of their commands, until the next command is neither missing nor paused. A move
+ * takes a single attempt or a whole block. Returns the number of moves, at most `movesMax`.
  */
 export function moveToHeld(lane: Lane, movesMax: number): number {
   let moves = 0;

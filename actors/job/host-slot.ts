@@ -6,8 +6,8 @@ import type { CommandLane, Lane } from './lane.ts';
 import { frameTasksMax, frameUsTarget, programsUsTarget } from './pace.ts';
 
 /**
- * The maximum number of hosts for programs of which each runs a single attempt. Such a host may run many programs at once. It is blocked
- * while it starts one, so several hosts start programs faster.
+ * The maximum number of hosts for programs that each run one attempt. A host may run many such programs at once, but it is blocked while it
+ * starts one, so several hosts start programs faster.
  */
 export const programHostsMax = 4;
 

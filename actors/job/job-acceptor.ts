@@ -29,7 +29,7 @@ import { writeTree } from './records/tree.ts';
 
 type FailedAtCreation = { readonly index: number; readonly status: 'failed' | 'dead'; readonly error: string };
 /**
- * A block that this turn fills. `timing`: whether its jobs are delayed or have other times; null: they have none. A block of delayed
+ * A block that this turn fills. `timing`: whether its jobs are delayed or have other times; null: they have no times. A block of delayed
  * jobs contains no other jobs.
  */
 type FillingBlock = {

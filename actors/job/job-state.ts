@@ -75,7 +75,7 @@ export class JobState {
   readonly newReruns = new NewReruns();
   readonly times: JobTimesTable;
   readonly settled = new SettledJobs();
-  /** By key: open blocks, except those of runs and actions. Blocks that recovery has not read, or with only delayed jobs, may be missing. */
+  /** By key: open blocks, except those of runs and actions. Blocks that recovery has not read, or that have only delayed jobs, may be missing. */
   readonly open = new Map<KeyText, OpenBlock>();
   /** Suspects and exempt jobs (exempt.ts) that wait for a slot of the quarantine. */
   readonly suspects: OpenAttempt[] = [];
@@ -308,7 +308,7 @@ export class JobState {
     return deadlineUs !== null && deadlineUs <= nowUs ? 'timed_out' : null;
   }
 
-  /** Ends the delay of the job. False: it was not delayed. */
+  /** Ends the delay of the job. False: the job was not delayed. */
   wake(open: OpenBlock, index: number): boolean {
     if (!open.wake(index)) return false;
     if (isHosted(open.plugin)) this.unsettled++;

@@ -30,7 +30,7 @@ export class JobTimesTable {
     this.nextUs = nextTimerUs(reader, null);
   }
 
-  /** The times of a job. Null: it has none. */
+  /** The times of a job. Null: the job has no times. */
   of(open: OpenBlock, block: Block, index: number): JobTimes | null {
     if (!open.isTimed) return null;
     const { options } = groupOf(block, index).group;

@@ -38,7 +38,7 @@ function breakerOf({ pauses }: JobState, { name, breaker, probingSinceUs }: Lane
   return pauses.ofInstance(name)?.by === breakerName ? 'open' : 'closed';
 }
 
-/** The earliest time since which a job at the head of one of the lane's queues has been ready to run. */
+/** The earliest time, in µs, at which a job at the head of one of the lane's queues became ready to run. Null: no job waits. */
 function oldestOf(state: JobState, lane: Lane): number | null {
   const [lost] = lane.lost;
   let oldestUs = lost ? readyUs(state, lost) : null;

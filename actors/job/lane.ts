@@ -46,7 +46,7 @@ export class Lane extends Backlog {
   breaker: Breaker | null = null;
   /** When the lane's breaker became half open, in µs: it lets one job run at a time. Null: the breaker is not half open. */
   probingSinceUs: number | null = null;
-  /** The retry policy in the newest configuration since the start that has this plugin; the default policy if there is none. */
+  /** The retry policy in the newest configuration that has this plugin; the default policy if none has had it since the start. */
   retry: RetryPolicy = retryDefault;
   /** Whether any command of the plugin has runners. */
   #isConcurrent = false;
@@ -98,7 +98,7 @@ export class Lane extends Backlog {
     for (const [name, command] of this.#commands) this.#known.set(name, command);
   }
 
-  /** The hold of the jobs of this command. Null: they are not held. `isExempt`: ignore a pause of the service. */
+  /** The hold of the jobs of this command. Null: they are not held. `isExempt`: whether a pause of the service is ignored. */
   holdOf(command: string, isExempt = false): Hold | null {
     if (this.hold && !(isExempt && this.hold.isOfService)) return this.hold;
     return this.#commands.has(command) ? (this.#paused.get(command) ?? null) : this.#holdOfCommand(this.name, command);

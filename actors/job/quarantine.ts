@@ -91,8 +91,8 @@ export class Quarantine {
   }
 
   /**
-   * Removes and returns the next suspect that may run, and ends suspects before it that must not start. The limits of its plugin also
-   * count jobs of the plugin that run in other hosts.
+   * Removes and returns the next suspect that may run, and ends suspects before it that must not start. The limits of a suspect's
+   * plugin also count jobs of the plugin that run in other hosts.
    */
   #nextSuspect(turn: Turn): OpenAttempt | undefined {
     const { lanes, suspects } = this.#state;

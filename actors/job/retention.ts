@@ -170,7 +170,7 @@ export class Retention {
     return { met, isEnd: keys.length < keysPerTurnMax && met.length === keys.length };
   }
 
-  /** Prunes the block, or passes over it. `acceptedUs`: the block was accepted by this time; null: unknown. */
+  /** Prunes the block, or passes over it. `acceptedUs`: the block was accepted at this time or earlier; null: unknown. */
   #take(step: SweepContext, walk: SweepCursor, { key, block, isOpen }: Met, acceptedUs: number | null): void {
     walk.at = keyAfter(key);
     if (isOpen || block === null) walk.open++;

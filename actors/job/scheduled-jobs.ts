@@ -1,4 +1,4 @@
-// The part of the job actor for schedules: they submit jobs, follow them to their end, and cancel them.
+// The part of the job actor that schedules use: to submit jobs, to follow jobs to their end, and to cancel jobs.
 import type { ScheduledJobs } from '../schedule/protocol.ts';
 import type { Actions } from './actions.ts';
 import type { Cancelling } from './cancelling.ts';

@@ -17,7 +17,7 @@ const moves: { readonly [From in Status]: readonly Status[] } = {
   cancelled: [],
 };
 
-/** Throws if the table does not have this transition, which would be a defect of headgate. */
+/** Throws if `moves` does not have this transition, which would be a defect of headgate. */
 export function assertMove(from: Status, to: Status): void {
   if (!moves[from].includes(to)) throw new Error(`a job cannot go from ${from} to ${to}`);
 }
