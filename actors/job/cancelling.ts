@@ -1,4 +1,4 @@
-// Cancels jobs and runs. Hosts are told to stop running jobs right after the commit. A cancelled waiting job ends in the commit that
+// Cancels jobs and runs. Right after the commit, hosts are asked to end the jobs that they run. A cancelled waiting job ends in the commit that
 // records the cancel or, if recovery has not read its block yet, when recovery reads the block. The waiting jobs of a cancelled run
 // end in later turns, a limited number in each.
 
@@ -44,7 +44,7 @@ const plainly = { detached: false, force: false };
 type Walk = { readonly root: JobId; from: Buffer; index: number };
 
 export class Cancelling {
-  /** Cancels an action over many jobs. Set by the actor. */
+  /** Cancels an action over many jobs. Set by `startJobActor`. */
   cancelAction: ((turn: Turn, id: JobId, cancel: Cancel) => void) | null = null;
   /** Ends a delayed run. False: the run is not delayed. Set by `Delayed`. */
   cancelDelayedRun: (turn: Turn, id: JobId, cancel: Cancel) => boolean = () => false;
@@ -248,7 +248,7 @@ export class Cancelling {
     const isEnding =
       state.cancels.of(id) !== undefined || (open !== undefined && state.cancelledRun(open, index) !== null);
     if (!isEnding) state.cancels.mark(turn, id, cancel);
-    // If recovery has not read the block yet, it ends the job when it reads the block.
+    // If recovery has not read the block yet, recovery ends the job when it reads the block.
     if (open && !this.#has(open, index)) addTo(waiting, open, index);
     return isEnding ? 'ending' : 'done';
   }

@@ -13,7 +13,7 @@
 //                                                   sentAlone     charged, or lost if its command is missing
 //   its command is available again                  lost          charged
 //
-// In flight means sent or sentAlone. A charged attempt has failed: the job ends, or is retried at once. A job that was cancelled or is past its
+// In flight means sent or sentAlone. A charged attempt counts as failed: the job ends, or is retried at once. A job that was cancelled or is past its
 // deadline ends instead of being retried or waiting again.
 import { type Body, bodyPart, encodeBody, failedBody, hasPart } from '../../runtime/host/wire/outcome.ts';
 import type { Outcome } from '../../runtime/host/wire/plugin-host.ts';
@@ -126,8 +126,8 @@ export function recover(state: JobState, turn: Turn, job: OpenAttempt): void {
     lane.enqueueAttempt({ ...job, custody: 'suspect' });
   } else if (!hasRecord(job)) lane.enqueueAttempt(job);
   else {
-    // The job waits at most as long as the longest backoff of its plugin or of its step, even if the clock was set back in the meantime. The
-    // step's policy requires the block to be read, and is therefore used only for a long wait.
+    // The job waits at most as long as the longest backoff of its plugin or of its step, even if the clock was set back in the meantime. To
+    // find the step's policy, the block must be read, so this policy is used only for a long wait.
     const isLong = job.dueUs > turn.nowUs + lane.retry.backoffMaxMs * 1000;
     const latestUs = isLong ? turn.nowUs + state.policyOf(job).backoffMaxMs * 1000 : job.dueUs;
     state.delay({ ...job, dueUs: Math.min(job.dueUs, latestUs) });

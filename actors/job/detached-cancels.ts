@@ -20,7 +20,7 @@ import { keyText } from './records/open.ts';
 /** The maximum number of detached cancels that one turn checks for completion. */
 const examinedPerTurnMax = 64;
 
-/** The origin of an open run: `parent` is the job that caused it, `run` the run that called it, and `phase` the phase of that run. */
+/** The origin of an open run: the job that caused it (`parent`), the run that called it (`run`), and the phase of that run (`phase`). */
 export type BegunRun = Pick<JobGroup, 'root' | 'parent' | 'hooked' | 'phase'> & {
   readonly run: { readonly run: JobId } | null;
 };
@@ -29,7 +29,7 @@ type Detached = { readonly run: JobId; readonly root: JobId; readonly cancel: Ca
 
 export class DetachedCancels {
   readonly #reader: Reader;
-  /** Returns the origin of an open run, which may not be in the store yet. Null: the run is a root, is not open, or was read from the store. */
+  /** Returns the origin of an open run that may not be in the store yet. Null: the run is a root, is not open, or was read from the store. */
   readonly #begun: (run: JobId) => BegunRun | null;
   readonly #cancels = new Map<string, Detached>();
   /** The number of detached cancels per tree, by root. */

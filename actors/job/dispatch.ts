@@ -33,7 +33,7 @@ import { heldOf, queuedJobs } from './queued.ts';
 import type { KeyText } from './records/open.ts';
 import { RoundRobin } from './round-robin.ts';
 
-/** Starts a host, whose reports arrive as messages with the slot's name. */
+/** Starts a host for the slot. The reports of the host arrive as messages with the slot's name. */
 export type StartHost = (slot: HostSlot) => PluginHost;
 
 /** The dispatcher's connections to the rest of the ledger. */
@@ -367,7 +367,7 @@ export class Dispatcher {
     turn.after(() => this.#outstanding.finished(slot.name, frame.id));
     countFinished(slot, frame);
     for (const { open } of frame.jobs) {
-      // From now on, only jobs that are delayed or have a record in `retries` can need the decoded block. For them, it is read again.
+      // From now on, only jobs that are delayed or have a record in `retries` can need the decoded block, which is then read again.
       if (open.inFlight === 0 && open.next === open.count && !open.hasReturned) this.#state.release(open);
     }
   }

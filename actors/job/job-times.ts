@@ -129,7 +129,7 @@ export class JobTimesTable {
     batch.remove('timers', timerKey(timer));
   }
 
-  /** Called when all timers up to now have been handled or skipped. */
+  /** Called when all timers up to `nowUs` have been handled or skipped. */
   handled(nowUs: number): void {
     this.nextUs = earlier(nextTimerUs(this.#reader, nowUs), this.#setUs);
   }

@@ -13,7 +13,7 @@ type NewRerun = { readonly rerun: Rerun; readonly payload: Uint8Array };
 export class NewReruns {
   readonly #begun: NewRerun[] = [];
 
-  /** Writes the record of a rerun, and remembers the rerun until `clear`. `payload`: the stored payload of the new job. */
+  /** Writes the record of a rerun, and remembers the rerun until `clear`. `payload`: the stored payload of the rerun. */
   begin(batch: Batch, rerun: Rerun, id: JobId, payload: Uint8Array): void {
     writeRerun(batch, rerun, id, payload);
     this.#begun.push({ rerun, payload });

@@ -4,7 +4,7 @@ import type { Reader } from '../../runtime/store/store.ts';
 import { type Block, findBlock, groupOf } from './records/block.ts';
 import { keyText } from './records/open.ts';
 
-/** The answers are cached, and valid until the next commit. */
+/** Caches its answers, which are valid until the next commit. */
 export class OpenRuns {
   readonly #reader: Reader;
   readonly #known = new Map<string, boolean>();

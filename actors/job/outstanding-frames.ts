@@ -20,7 +20,7 @@ export class OutstandingFrames {
   readonly cancels = new Set<WaitingCancel>();
   #ids = 0;
 
-  /** Ids are unique even across restarts of the actors. */
+  /** Returns a new frame id. Ids are unique even across restarts of the actors. */
   nextId(): number {
     return ++this.#ids;
   }

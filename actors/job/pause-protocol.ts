@@ -2,13 +2,13 @@
 import type { ReplyTo } from '../../runtime/turn.ts';
 import type { Pause, PauseTarget } from './records/pause.ts';
 
-/** Pause the target (records/pause.ts). Answered with a PauseReply. */
+/** From the main thread: pause the target (records/pause.ts). Answered with a PauseReply. */
 export type PauseTargetNow = {
   readonly kind: 'pause';
   readonly replyTo: ReplyTo;
   readonly pause: Omit<Pause, 'sinceUs'>;
 };
-/** End the pause of the target, if there is one. Answered with a PauseReply. */
+/** From the main thread: end the pause of the target, if there is one. Answered with a PauseReply. */
 export type ResumeTarget = {
   readonly kind: 'resume';
   readonly replyTo: ReplyTo;

@@ -241,7 +241,7 @@ export interface PipelineCalls {
    * them has passed. If there are very many, the others follow in later turns. Each of these times is reported once.
    */
   takeOverdue(turn: Turn): readonly OverdueRun[];
-  /** The origin of an open run, which the store may not contain yet. Null: the run is a root, is not open, or was read from the store. */
+  /** The origin of an open run that the store may not contain yet. Null: the run is a root, is not open, or was read from the store. */
   begun(run: JobId): BegunRun | null;
   /** Whether events or hooks in the tree with this root wait to start runs. */
   haveWaitingEvents(root: JobId): boolean;

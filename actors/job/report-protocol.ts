@@ -1,4 +1,5 @@
-// The reports of the ledger thread to the main thread. From these reports, the main thread knows whether the ledger is up. The metrics show them.
+// The reports of the ledger thread to the main thread. From these reports, the main thread knows whether the ledger is up. The metrics show
+// the figures in these reports.
 
 /** To the main thread, once a second while the actors work. */
 export type LedgerFigures = {

@@ -1,4 +1,4 @@
-// Selects jobs by the time of their acceptance. Their ids are in the order of these times.
+// Selects jobs by the time of their acceptance. The ids of jobs are in the order of these times.
 import { type BlockKey, blockKeyBytes, blockKeyMs } from '../../../runtime/ids.ts';
 import type { Block } from './block.ts';
 
@@ -15,7 +15,7 @@ export function acceptedRange(fromUs: number | null, toUs: number | null): Accep
 
 /**
  * Whether the jobs of a block were accepted in this range. The time in the key can be later than the acceptance, for instance after the clock
- * was set back. It then counts as the time of acceptance, so that jobs have the same order by time and by key.
+ * was set back. The time in the key then counts, so that jobs have the same order by time and by key.
  */
 export function isAcceptedIn(
   { fromUs, toUs }: AcceptedRange,

@@ -111,8 +111,8 @@ export class StoredAttempt implements Attempt {
   }
 
   /**
-   * Whether reading the body takes much longer than reading the record: the body is stored apart or partly deflated, or its result is a
-   * value in parts.
+   * Whether reading the body takes longer than reading the record: the body is stored apart or partly deflated, or its result is a value
+   * in parts.
    */
   get isLarge(): boolean {
     return isApart(this.#page, this.#start) || hasDeflated(this.#kept) || partedResult(this.#kept) !== null;

@@ -100,7 +100,7 @@ export function readCancelKey(key: Uint8Array): { readonly id: JobId; readonly k
   return { id: Buffer.from(key.subarray(1)), kind: kinds[key[0]!] };
 }
 
-/** The mark or note of this job. Null: it has neither. */
+/** The mark of this job, otherwise its note. Null: the job has neither. */
 export function cancelOfJob(reader: Reader, id: JobId): Cancel | null {
   return markOf(reader, id) ?? noteOf(reader, id);
 }

@@ -15,7 +15,7 @@ export type CommandTotals = { accepted: number } & { [S in TerminalStatus]: numb
   never_started: number;
   /** The number of jobs that hosts have. Absent in records of format 9. */
   running: number;
-  /** The number of jobs whose time to run has not come. Absent in records of earlier versions. */
+  /** The number of jobs whose time to run has not come. Absent in records of versions without delayed jobs. */
   delayed: number;
   /** The numbers that pruning has subtracted from the other counters. Absent: none. */
   pruned?: { [C in PrunedCount]?: number };

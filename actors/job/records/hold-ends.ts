@@ -1,5 +1,5 @@
 // The table of hold ends: the times at which holds, including those by pauses, ended. From these times the stopwatch finds when a held job
-// could run.
+// was free to run.
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import { readUs, usKey } from './journal.ts';
 

@@ -1,5 +1,5 @@
-// The keys of two tables from which jobs are listed: `by_command` has the blocks of each plugin and command, `unsuccessful` the jobs that
-// did not succeed.
+// The keys of two tables from which jobs are listed: `by_command` has the blocks of each plugin and command, and `unsuccessful` has the jobs
+// that did not succeed.
 import { type Status, statuses } from './job.ts';
 
 /** The prefix of all keys of the plugin and command with this number (name-table.ts). */

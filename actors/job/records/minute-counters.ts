@@ -45,7 +45,7 @@ export class MinuteCounters {
     batch.put('minutes', minuteKey(this.#minute), pack(this.#counts));
   }
 
-  /** Removes some records that are older than `keptUs`. */
+  /** Removes records that are older than `keptUs`, at most `prunedPerTurnMax`. */
   prune(nowUs: number, batch: Batch): void {
     const to = minuteKey(Math.floor((nowUs - keptUs) / minuteUs));
     for (const { key } of this.#reader.scan('minutes', { to, limit: prunedPerTurnMax })) {

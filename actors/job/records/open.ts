@@ -63,7 +63,7 @@ export class OpenBlock {
   rescheduled = 0;
   /** The decoded block, if it is in memory. Not stored. */
   block: Block | null = null;
-  /** How much the block counts towards `cachedBytesMax` (job-state.ts); 0 if it was read from the store. Not stored. */
+  /** How many bytes of `cachedBytes` (job-state.ts) are for this block; 0 if the block was read from the store. Not stored. */
   cachedBytes = 0;
   /** The backlog in which the undispatched jobs of the block wait. Not stored. */
   waitsIn: { changeWaiting(command: string, change: number): void } | null = null;

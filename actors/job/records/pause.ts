@@ -8,7 +8,7 @@ export type PauseKind = (typeof pauseKinds)[number];
 /** The target of a pause. Each target has at most one pause. */
 export type PauseTarget = {
   readonly kind: PauseKind;
-  /** The pipeline or the plugin; empty for the system. */
+  /** The pipeline or the plugin; empty for the whole service. */
   readonly name: string;
   /** One command of the plugin; null: the whole plugin. */
   readonly command: string | null;

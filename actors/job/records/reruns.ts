@@ -28,15 +28,15 @@ const takesOver = Uint8Array.of(reusesMark);
 const namesParts = Uint8Array.of(namesPartsMark);
 export const afterIds = Buffer.alloc(16, 0xff);
 
-/** Records a rerun with this id. `payload`: the stored payload of the new job. */
+/** Records a rerun with this id. `payload`: the stored payload of the rerun. */
 export function writeRerun(batch: Batch, { of, from }: Rerun, id: JobId, payload: Uint8Array): void {
   for (const run of runsNamedIn(payload)) batch.put('reruns', rerunKey(run, id), namesParts);
   batch.put('reruns', rerunKey(of, id), from === 'failed' ? takesOver : nothing);
 }
 
 /**
- * The relation of an entry's second job to its first. `start` or `failed`: a rerun from that point. `parts`: the second job has a payload
- * in parts, and the first is a run that has stored some of these parts.
+ * How the two jobs in the key of an entry are related. `start` or `failed`: the second job is a rerun of the first, from that point. `parts`:
+ * the second job has a payload in parts, and the first job is a run that has stored some of these parts.
  */
 export function rerunKind(value: Uint8Array): RerunFrom | 'parts' {
   if (value.length === 0) return 'start';

@@ -21,7 +21,7 @@ export function tagList(tags: Tags): string[] {
   return Object.entries(given).map(([key, text]) => `${key}:${text}`);
 }
 
-/** Whether the jobs of a group have all of these tags, each as `key:text`. */
+/** Whether the jobs of a group have all tags in `wanted`, each as `key:text`. */
 export function hasTags({ options }: GroupWithTags, wanted: readonly string[]): boolean {
   if (wanted.length === 0) return true;
   if (options?.tags === undefined) return false;

@@ -176,7 +176,7 @@ export function invariantsOf(reader: Reader, names: NameTable, blockIn = lastBlo
     return null;
   }
 
-  /** All jobs of an ended run must have ended. Jobs of runs that its events or hooks started are not jobs of the run. */
+  /** All jobs of an ended run must have ended. Runs that were started by its events or hooks, and their jobs, do not belong to the run. */
   function treeIsClosed(key: Uint8Array, value: Uint8Array): string | null {
     const block = blockIn(value);
     if (block.plugin !== pipelinePlugin) return null;
@@ -353,7 +353,7 @@ function lastBlock(): (value: Uint8Array) => Block {
   };
 }
 
-/** The jobs of the block that belong to this root's tree, as pairs `from, to`. */
+/** The indexes of the block's jobs that belong to this root's tree, as pairs `from, to` (`to` is not included). */
 function rangesIn(block: Block, root: JobId): number[] {
   const ranges: number[] = [];
   for (const [place, start] of block.starts.entries()) {

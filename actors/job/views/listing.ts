@@ -134,7 +134,7 @@ class PageBuilder {
         to = Buffer.from(key);
         seen++;
         const page = new AttemptPage(this.#reader, to, value);
-        // A cached block will do: the attempts are stored, and a block is pruned together with the attempts of its jobs.
+        // A cached block can be used: the attempts are stored, and a block is pruned together with the attempts of its jobs.
         const block = page.attempt(page.first)!.final ? this.#blocks.find(page.block) : undefined;
         if (block) this.#take(page.block, block, page.first, page.first + page.count);
         if (this.#full) return;

@@ -152,7 +152,7 @@ export class TimelineSums {
     return sums;
   }
 
-  /** The steps by the time of their first job. The steps that were counted together come last. */
+  /** The steps, sorted by the time of their first job. The steps that were counted together come last. */
   steps(): StepTimeline[] {
     const steps = Array.from(this.#steps.values(), sums => sums.figures());
     steps.sort((a, b) => a.firstCreatedUs - b.firstCreatedUs);

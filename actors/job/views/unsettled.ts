@@ -1,4 +1,4 @@
-// The work that a service would continue if it started from a store: the unsettled jobs of the store, and the age of the oldest.
+// The work that a service would continue if it started from a store: the unsettled jobs of the store, and when the oldest was accepted.
 import { blockKeyMs } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { readCounts, settledOf } from '../records/counts.ts';
@@ -14,7 +14,7 @@ export type Unsettled = {
   readonly delayed: number;
   /** The number of runs of pipelines that have not settled. */
   readonly runs: number;
-  /** When the oldest unsettled job, run or action was accepted, in ms. Null: all are settled. */
+  /** When the oldest unsettled job, run or action was accepted, in ms since the epoch. Null: all are settled. */
   readonly oldestMs: number | null;
   /** The unsettled jobs that plugins run, by command: the command with the most jobs first. */
   readonly commands: readonly UnsettledCommand[];
