@@ -44,7 +44,7 @@ import { type AllJobCalls, scheduledJobs } from './scheduled-jobs.ts';
 import type { RunNowReply } from './time-protocol.ts';
 import { waitsOf } from './waits.ts';
 
-/** A message that the ledger thread sends to this actor, for instance when a host reports or a timer fires. Only `stop` comes from the main thread. */
+/** A message that the ledger thread sends to this actor, for instance when a host reports. Only `stop` comes from the main thread. */
 export type InnerMessage =
   | {
       readonly kind: 'outcomes';

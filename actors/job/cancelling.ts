@@ -1,6 +1,6 @@
-// Cancels jobs and runs. Right after the commit, hosts are asked to end the jobs that they run. A cancelled waiting job ends in the commit that
-// records the cancel or, if recovery has not read its block yet, when recovery reads the block. The waiting jobs of a cancelled run
-// end in later turns, a limited number in each.
+// Cancels jobs and runs. Right after the commit, hosts are asked to stop the cancelled jobs that they run. A cancelled waiting job ends in
+// the commit that records the cancel or, if recovery has not read its block yet, when recovery reads the block. The waiting jobs of
+// a cancelled run end in later turns, a limited number in each.
 
 import { blockOf, indexOf, type JobId, jobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
@@ -237,8 +237,8 @@ export class Cancelling {
   }
 
   /**
-   * Cancels a job, unless it has settled. If recovery has read its block and no host has the job, the job is added to `waiting`, and
-   * `endWaiting` must be called with `waiting` in this turn.
+   * Cancels a job, unless it has settled. If recovery has read its block and no host has the job, the job is added to `waiting`:
+   * the caller must then call `endWaiting` in this turn.
    */
   #cancelJob(turn: Turn, id: JobId, cancel: Cancel, waiting: JobsToEnd): OperationOutcome {
     const state = this.#state;

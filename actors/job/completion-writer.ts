@@ -226,7 +226,7 @@ export class CompletionWriter {
   }
 
   /**
-   * Writes what this turn has changed. Returns the newest time in the journal, and `changes`: the number of accepted jobs plus the number
+   * Writes the changes of this turn. Returns the newest time in the journal, and `changes`: the number of accepted jobs plus the number
    * of ended attempts.
    */
   close(batch: Batch): { readonly journalUs: number; readonly changes: number } {

@@ -13,8 +13,8 @@
 //                                                   sentAlone     charged, or lost if its command is missing
 //   its command is available again                  lost          charged
 //
-// In flight means sent or sentAlone. A charged attempt counts as failed: the job ends, or is retried at once. A job that was cancelled or is past its
-// deadline ends instead of being retried or waiting again.
+// In flight means sent or sentAlone. A charged attempt counts as failed: the job ends, or is retried at once. A job that was cancelled or
+// is past its deadline ends instead of being retried or waiting again.
 import { type Body, bodyPart, encodeBody, failedBody, hasPart } from '../../runtime/host/wire/outcome.ts';
 import type { Outcome } from '../../runtime/host/wire/plugin-host.ts';
 import type { Turn } from '../../runtime/turn.ts';
@@ -65,8 +65,8 @@ function withState(
 
 /**
  * Charges an attempt that was lost with its host or with the service: the attempt counts as failed. The job is retried at once if its
- * command and its retry policy allow another attempt, and otherwise ends. A job that was cancelled or is past its deadline ends as cancelled or
- * timed out.
+ * command and its retry policy allow another attempt, and otherwise ends. A job that was cancelled or is past its deadline ends as cancelled
+ * or timed out.
  */
 export function charge(
   state: JobState,

@@ -1,6 +1,6 @@
-// Detached cancels of runs. Such a cancel also covers the runs that events of the run's jobs start, the runs that events of their jobs
-// start, and so on (`starterOf` in records/cancel.ts). An open covered run gets its own mark (cancels.ts) at its first lookup. The walk
-// through its tree (cancelling.ts) looks up the covered runs that nothing else has looked up.
+// Detached cancels of runs. Such a cancel covers its run, and every run that an event of a covered run's job starts (`starterOf` in
+// records/cancel.ts). An open covered run gets its own mark (cancels.ts) at its first lookup. The walk through its tree (cancelling.ts)
+// looks up the covered runs that nothing else has looked up.
 import type { JobId } from '../../runtime/ids.ts';
 import type { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Reader } from '../../runtime/store/store.ts';
@@ -29,7 +29,9 @@ type Detached = { readonly run: JobId; readonly root: JobId; readonly cancel: Ca
 
 export class DetachedCancels {
   readonly #reader: Reader;
-  /** Returns the origin of an open run that may not be in the store yet. Null: the run is a root, is not open, or was read from the store. */
+  /**
+   * Returns the origin of an open run that may not be in the store yet. Null: the run is a root, is not open, or was read from the store.
+   */
   readonly #begun: (run: JobId) => BegunRun | null;
   readonly #cancels = new Map<string, Detached>();
   /** The number of detached cancels per tree, by root. */

@@ -1,5 +1,5 @@
-// Handles held jobs, some per turn: moves them out of the way of other commands, moves them back into their lane when their hold ends,
-// charges `lost` attempts whose commands are available again, and ends the jobs of holds that have lasted too long.
+// Handles held jobs, some per turn. Moves them out of the way of other commands, and back into their lane when their hold ends. Charges
+// `lost` attempts whose commands are available again. Ends the jobs of holds that have lasted too long.
 import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { Backlog } from './backlog.ts';
@@ -36,7 +36,7 @@ function takeBack(lane: Lane, movesMax: number): number {
 }
 
 /**
- * Charges `lost` attempts whose commands are available again, moves jobs back into their lane if their command can run again, and ends the
+ * Charges `lost` attempts whose commands are available again, and moves jobs back into their lane if their command can run again. Ends the
  * jobs of holds that have lasted too long. `max`: the maximum number of jobs that are charged, moved or ended. Moving a whole block counts
  * as one.
  */

@@ -28,8 +28,8 @@ export type HostSlotName =
 export type HostSlot = {
   readonly name: HostSlotName;
   /**
-   * What the host runs. Programs have hosts without plugin threads where possible: starting a process takes longer the more
-   * memory its parent has.
+   * The runtimes of the plugins that the host runs. Programs have hosts without plugin threads where possible, because starting a process
+   * takes longer the more memory its parent has.
    */
   readonly runtimes: readonly Runtime[];
   /** How many threads the host has, or how many programs it may run at once. In the slot `concurrent`: per command. */

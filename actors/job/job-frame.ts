@@ -1,4 +1,4 @@
-// Makes frames of waiting jobs. A frame has jobs of one lane and command, in order. The number of jobs is limited by the pace of the
+// Makes frames from waiting jobs. A frame has jobs of one lane and command, in order. The number of jobs is limited by the pace of the
 // command (pace.ts) or, if a runner runs the jobs, by the room in the runner. A suspect is alone in its frame. So is a job that must not
 // run twice (`retry_safe: false`), unless a runner runs it.
 import type { TaskFrame, TaskGroup } from '../../runtime/host/wire/plugin-host.ts';

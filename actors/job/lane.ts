@@ -22,7 +22,7 @@ export type CommandLane = {
   readonly runners: Runners;
 };
 
-/** What runs the lane's jobs: threads, persistent processes, a program per attempt, or runners. */
+/** The kind of worker that runs jobs of a lane: threads, persistent processes, a program per attempt, or runners. */
 export type LaneKind = 'threads' | 'persistent' | 'attempts' | 'concurrent';
 
 export class Lane extends Backlog {
@@ -149,14 +149,14 @@ export class Lane extends Backlog {
     return paused;
   }
 
-  /** What runs the jobs of the lane that need no runner. */
+  /** The kind of worker for jobs of the lane that need no runner. */
   get kind(): LaneKind {
     const { instance } = this;
     if (instance?.manifest.runtime !== 'process') return 'threads';
     return instance.manifest.persistent === undefined ? 'attempts' : 'persistent';
   }
 
-  /** What runs the next job of the lane. A suspect has no runner, because it runs alone. */
+  /** The kind of worker for the next job of the lane. A suspect has no runner, because it runs alone. */
   get nextKind(): LaneKind {
     if (!this.#isConcurrent || this.attempts.peek()?.custody === 'suspect') return this.kind;
     return (this.#nextCommand?.concurrency ?? 1) > 1 ? 'concurrent' : this.kind;

@@ -130,7 +130,9 @@ export class Pauses {
     return found.find(pause => pause?.rejects) ?? null;
   }
 
-  /** When the next pause expires, in µs; null: no pause expires. Pauses whose breaker is half open do not count: they have expired already. */
+  /**
+   * When the next pause expires, in µs; null: no pause expires. Pauses whose breaker is half open do not count: they have expired already.
+   */
   get nextEndUs(): number | null {
     let nextUs: number | null = null;
     for (const [key, { untilUs }] of this.#known)

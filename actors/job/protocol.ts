@@ -164,7 +164,7 @@ export type NewJobs = {
   /** The packed payloads, one per job: `payloads[k]` belongs to job k of the group. */
   readonly payloads: readonly Uint8Array[];
   /**
-   * Set if the jobs end without an attempt, because their payloads could not be made or because of a limit on chains or trees. Null: the
+   * Set if the jobs end without an attempt, because their payloads could not be created or because of a limit on chains or trees. Null: the
    * jobs are queued.
    */
   readonly failedAtCreation: { readonly status: 'failed' | 'dead'; readonly error: string } | null;

@@ -45,8 +45,8 @@ export type LaneState = {
   /** The plugin's `parallelism`. Null: it sets none, or the plugin is disabled or not configured. */
   readonly limit: number | null;
   /**
-   * The earliest time, in µs, at which a job at the head of one of the lane's queues became ready to run, whether or not the job is held.
-   * Null: no job waits.
+   * The earliest time, in µs, at which a job at the head of one of the lane's queues became ready to run. Held jobs count, too. Null: no job
+   * waits.
    */
   readonly oldestUs: number | null;
   /** The hold of all jobs of the lane. Null: there is none. */

@@ -6,8 +6,8 @@
 import type { Status } from './records/job.ts';
 
 const moves: { readonly [From in Status]: readonly Status[] } = {
-  // A queued job ends without running if it was cancelled, has expired, or is past its deadline; if its hold has lasted too long; if it exceeds
-  // a limit on chains or trees; or if its input could not be made.
+  // A queued job ends without running if it was cancelled, has expired, or is past its deadline; if its hold has lasted too long; if it
+  // exceeds a limit on chains or trees; or if its input could not be created.
   queued: ['running', 'failed', 'timed_out', 'dead', 'cancelled'],
   running: ['succeeded', 'queued', 'failed', 'timed_out', 'dead', 'cancelled'],
   succeeded: [],

@@ -14,8 +14,8 @@ export function acceptedRange(fromUs: number | null, toUs: number | null): Accep
 }
 
 /**
- * Whether the jobs of a block were accepted in this range. The time in the key can be later than the acceptance, for instance after the clock
- * was set back. The time in the key then counts, so that jobs have the same order by time and by key.
+ * Whether the jobs of a block were accepted in this range. The time in the key can be later than the acceptance, for instance after the
+ * clock was set back. The time in the key then counts, so that jobs have the same order by time and by key.
  */
 export function isAcceptedIn(
   { fromUs, toUs }: AcceptedRange,

@@ -3,9 +3,8 @@
 // note, which is pruned with the job; the timeout of a phase leaves no note. A job inside a cancelled run needs no record, because the
 // run's record applies to it.
 //
-// A detached cancel of a run has a record of a third kind. It also covers the runs that events of the run's jobs start (`starterOf`), the runs
-// that events of their jobs start, and so on. Open covered runs get marks of their own, one by one. The record is removed when no further
-// run can be covered.
+// A detached cancel of a run has a record of a third kind. The cancel covers the run, and every run that an event of a covered run's job
+// starts (`starterOf`). Open covered runs get marks of their own, one by one. The record is removed when no further run can be covered.
 import { indexOf, type JobId, jobId } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';

@@ -26,8 +26,8 @@ const delayedFlag = 16;
 export const prunedStatus = 0xff;
 
 /**
- * Whether the job was cancelled before its first attempt. The list of logs leaves out the job's log, unless a filter asks for cancelled jobs,
- * for this job, or for words.
+ * Whether the job was cancelled before its first attempt. The list of logs leaves out the job's log, unless a filter asks for cancelled
+ * jobs, for this job, or for words.
  */
 export function isNeverStarted(status: TerminalStatus, attempt: number): boolean {
   return status === 'cancelled' && attempt === 0;

@@ -18,7 +18,9 @@ export type JobOptions = {
   readonly tags?: Tags;
 };
 
-/** The `runAtUs` of a job that waits in the queue of its schedule. It is later than every time, so the job has no timer of the kind `run_at`. */
+/**
+ * The `runAtUs` of a job that waits in the queue of its schedule. It is later than every time, so the job has no timer of the kind `run_at`.
+ */
 export const whenReleasedUs = Number.MAX_SAFE_INTEGER;
 
 /** The options in a message to the ledger. The ledger turns a delay into a time to run. */

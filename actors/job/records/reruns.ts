@@ -35,8 +35,8 @@ export function writeRerun(batch: Batch, { of, from }: Rerun, id: JobId, payload
 }
 
 /**
- * How the two jobs in the key of an entry are related. `start` or `failed`: the second job is a rerun of the first, from that point. `parts`:
- * the second job has a payload in parts, and the first job is a run that has stored some of these parts.
+ * How the two jobs in the key of an entry are related. `start` or `failed`: the second job is a rerun of the first, from that point.
+ * `parts`: the second job has a payload in parts, and the first job is a run that has stored some of these parts.
  */
 export function rerunKind(value: Uint8Array): RerunFrom | 'parts' {
   if (value.length === 0) return 'start';

@@ -45,7 +45,7 @@ const treeEntriesMax = 4096;
 type LatestAttempt = readonly [id: JobId, number: number, attempt: Omit<Attempt, 'body' | 'startedUs'>];
 
 /**
- * The invariants of this store. A check may cache what it reads for a key object; with a new key object, it reads the store again.
+ * The invariants of this store. A check may cache the records that it reads for a key object; with a new key object, it reads them again.
  * `blockIn` decodes a block.
  */
 export function invariantsOf(reader: Reader, names: NameTable, blockIn = lastBlock()): readonly Invariant[] {

@@ -95,7 +95,9 @@ function* ofUnsuccessful(
   yield* ofPages(oldestKeys(reader, 'unsuccessful', prefixes, after, endOfIds));
 }
 
-/** The spans of these jobs, whose ids are in ascending order. Each null among the ids ends a page of ids. The caller can pause at each null. */
+/**
+ * The spans of these jobs, whose ids are in ascending order. Each null among the ids ends a page of ids. The caller can pause at each null.
+ */
 function* ofPages(ids: Iterable<JobId | null>): Iterable<JobSpan | null> {
   let page: JobId[] = [];
   for (const id of ids) {

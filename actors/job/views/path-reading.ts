@@ -1,4 +1,4 @@
-// Finds the jobs of a run's critical path. Most jobs are created in the turn that commits the end of the job before them, so the journal has
+// Finds the jobs of a run's critical path. Most jobs are created in the turn that commits the end of the job before them. So the journal has
 // this end under the time at which the later job was created. If a fan-out or a parked token had to wait, the end is in an earlier commit.
 import { blockOf, indexOf, type JobId } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
