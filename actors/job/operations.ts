@@ -14,7 +14,7 @@ import { deliveredEvent, rerunRequest } from './views/rerun-request.ts';
 
 /**
  * `outcomes`: the outcomes of the ids that were handled, in order; the other ids are left for another turn. `waits`: why the next id
- * cannot be handled yet. Null: it can.
+ * cannot be handled yet. Null: nothing prevents it.
  */
 export type OperationReport = { readonly outcomes: readonly OperationOutcome[]; readonly waits: Refusal | null };
 export type ApplyOperation = (turn: Turn, plan: ActionPlan, ids: readonly JobId[]) => OperationReport;

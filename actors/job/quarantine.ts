@@ -15,7 +15,7 @@ import { isAtLimit } from './round-robin.ts';
 /** A plugin is isolated when this many hosts have died within the window, each with a job of the plugin as its only job. */
 export const endedHostsMax = 2;
 export const endedHostsWindowMs = 60_000;
-/** An isolation lasts at most until no job of the plugin has ended a host for this time. */
+/** An isolation ends when no job of the plugin has ended a host for this time, or earlier with a reload. */
 export const isolationMs = 30_000;
 
 export class Quarantine {

@@ -29,7 +29,7 @@ export class Recovery {
     state.completions.nothingRuns();
   }
 
-  /** Takes the blocks that have jobs in adopted frames, and recovers the jobs of these blocks that are in no frame. */
+  /** Adds the blocks that have jobs in adopted frames to the state, and recovers the jobs of these blocks that are in no frame. */
   adopt(turn: Turn, adopted: ReadonlyMap<KeyText, AdoptedBlock>): void {
     this.#adopted = adopted;
     const { blocks: marked } = this.#state.cancels;

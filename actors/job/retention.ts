@@ -68,7 +68,7 @@ export class Retention {
   readonly #front: SweepCursor = { at: undefined, passed: 0, open: 0 };
   readonly #behind: SweepCursor = { at: undefined, passed: 0, open: 0 };
   #isAtFront = false;
-  /** Set if the clock was ahead: blocks with a time in the future and a key below `to` were really accepted at `acceptedUs` or earlier. */
+  /** Set if the clock was ahead: blocks with a time in the future and a key below `to` were in fact accepted at `acceptedUs` or earlier. */
   #ahead: { readonly to: Uint8Array; readonly acceptedUs: number } | null = null;
   /** Whether the sweep passes over blocks with times in the future, to find out when they were accepted. */
   #isPassing = false;

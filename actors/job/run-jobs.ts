@@ -15,7 +15,7 @@ import { areSameOptions, areTimed, isLater } from './records/options.ts';
 import { putTagged } from './records/tags.ts';
 import { writeTree } from './records/tree.ts';
 
-/** The maximum number of runs in a block: a single open run keeps the others from being pruned. */
+/** The maximum number of runs in a block. It is small, because one open run keeps the other runs of its block from being pruned. */
 export const runsPerBlockMax = 64;
 
 /** A block of runs that this turn has created. `ended`: the indexes of the runs that have already ended. */
@@ -61,7 +61,7 @@ export class RunJobs {
   }
 
   /**
-   * The block for the next run. Root runs share blocks. Any other run has a block of its own, which is younger than its parent's block,
+   * The block for the next run. Root runs share blocks. Any other run has a block of its own, which is newer than its parent's block,
    * because a tree is listed in the order of its blocks.
    */
   #builderFor(turn: Turn, pipeline: string, { root, options }: JobGroup, isDelayed: boolean): BlockBuilder {

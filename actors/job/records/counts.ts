@@ -122,7 +122,7 @@ export function jobsByStatus(all: readonly CommandCounts[]): { readonly [S in St
   return sum;
 }
 
-/** The number of logs with this status: final attempts, and attempts that were followed by another. */
+/** The number of logs with this status. Each ended attempt has a log, even if another attempt followed. */
 export function logsOf(counts: CommandTotals, status: TerminalStatus): number {
   if (status === 'failed') return counts.failed + counts.retried_failed;
   return status === 'timed_out' ? counts.timed_out + counts.retried_timed_out : counts[status];

@@ -23,7 +23,7 @@ export type Hold = {
   readonly isOfService?: boolean;
 };
 
-/** Returns why no job of a plugin instance may be dispatched. Null: this source of holds knows no reason. */
+/** Returns the reason why no job of a plugin instance may be dispatched. Null: this source of holds has no reason. */
 export type HoldOf = (instance: string) => string | null;
 
 /** The key of the hold's record in `holds`. */

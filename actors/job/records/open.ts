@@ -16,7 +16,7 @@ export function keyText(key: Uint8Array): KeyText {
 }
 
 /**
- * The stored form. Jobs from the index `next` on wait in order, unless they have settled or are delayed. `retrying`: how many jobs have
+ * The stored form of an open record. Jobs from the index `next` on wait in order, unless they have settled or are delayed. `retrying`: how many jobs have
  * a record in `retries`; all of them have indexes below `next`.
  */
 type StoredOpenRecord = [
@@ -25,7 +25,7 @@ type StoredOpenRecord = [
   count: number,
   next: number,
   retrying: number,
-  /** The indexes of jobs whose first attempt is at a host, in a frame of its own. */
+  /** The indexes of jobs whose first attempt a host has, in a frame without other jobs. */
   sentAlone: number[],
   /** The indexes of jobs below `next` whose first attempt waits, for instance because a host has returned it. */
   returned: number[],

@@ -5,7 +5,7 @@ import type { Sliced } from '../../../runtime/slices.ts';
 import type { Status } from '../records/job.ts';
 import { keyOf, type StepName } from './timeline.ts';
 
-/** The maximum number of jobs that are followed back. The beginning of a longer path is missing. */
+/** The maximum number of jobs of a critical path that are read. The beginning of a longer path is missing. */
 export const pathJobsMax = 1_000;
 
 /** An ended job that may be part of the path. Times are in µs since the epoch. */
@@ -99,7 +99,7 @@ function within(us: number, fromUs: number, toUs: number): number {
   return Math.max(fromUs, Math.min(us, toUs));
 }
 
-/** Adds a job before all others. `fromUs`: the end of the job before it. `toUs`: its own end. */
+/** Adds a job before all others. `fromUs`: the end of the job before it. `toUs`: the end of the added job. */
 function prepend(steps: Mutable<PathStep>[], job: PathJob, fromUs: number, toUs: number): void {
   const { id, name, status } = job;
   const times = timesIn(job, fromUs, toUs);

@@ -57,9 +57,9 @@ export class PathReader {
   }
 
   /**
-   * The job whose end led to this job. It is the parent if the parent ended in the turn that created this job. Otherwise a join, a fan-out or
-   * a parked token created this job later: then it is the descendant of the parent that had ended last by then, or the parent if the search
-   * finds none. Without a parent, all jobs of the run count as descendants. Null: the start of the run led to this job.
+   * The job whose end led to this job. If the parent of this job ended in the turn that created this job, it is the parent. Otherwise it is
+   * the job that had ended last when a join, a fan-out or a parked token created this job: among the parent and its descendants or, if this
+   * job has no parent, among all jobs of the run. If the search finds none, it is the parent. Null: the start of the run led to this job.
    */
   *before(job: PathJob): Sliced<PathJob | null> {
     const parentId = this.#parentOf(job.id);

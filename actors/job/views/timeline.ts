@@ -45,7 +45,7 @@ export type TimedJob = {
   readonly key: BlockKey;
   readonly index: number;
   readonly status: Status;
-  /** When it was accepted or, if it was delayed, when its time came. */
+  /** When the job was accepted or, if it was delayed, when its time came. */
   readonly createdUs: number;
   /** When its first attempt started. Null: no attempt has started. */
   readonly startedUs: number | null;
