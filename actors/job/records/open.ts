@@ -16,8 +16,8 @@ export function keyText(key: Uint8Array): KeyText {
 }
 
 /**
- * The stored form of an open record. Jobs from the index `next` on wait in order, unless they have settled or are delayed. `retrying`: how many jobs have
- * a record in `retries`; all of them have indexes below `next`.
+ * The stored form of an open record. Jobs from the index `next` on wait in order, unless they have settled or are delayed. `retrying`:
+ * how many jobs have a record in `retries`; all of them have indexes below `next`.
  */
 type StoredOpenRecord = [
   plugin: string,
