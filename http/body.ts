@@ -7,7 +7,7 @@ const firstBytes = 4096;
  * neither exhaust memory nor block other callers. A single body may exceed the limit.
  */
 export const bodiesBytesMax = 256 * 2 ** 20;
-/** How much of `bodiesBytesMax` batches may hold. The body of a batch counts until its payloads have been read. */
+/** The part of `bodiesBytesMax` that batches may hold. The body of a batch counts until its payloads have been read. */
 export const batchBodiesBytesMax = bodiesBytesMax / 2;
 
 /** The memory that several bodies hold together. */
@@ -18,7 +18,7 @@ export class BodyRoom {
   /** The bodies that hold memory, oldest first. */
   readonly #bodies = new Set<RequestBody>();
 
-  /** `whole`: the room of which this one is a part. */
+  /** `whole`: the room of which this room is a part. */
   constructor(bytesMax: number, whole: BodyRoom | null = null) {
     this.bytesMax = bytesMax;
     this.#whole = whole;

@@ -179,7 +179,7 @@ export class Exchange implements HttpCall, AnswerSink {
     return reply;
   }
 
-  /** Refuses this body, whose memory another body needs. The answer is sent later: the server is handling a chunk of another request now. */
+  /** Refuses this body, whose memory another body needs. The answer is sent later, because the server is handling a chunk of another request now. */
   #giveWay({ bytesMax }: BodyRoom): void {
     this.#isDecided = true;
     const detail = `the bodies that are arriving exceed ${bytesMax} bytes together, and this one is the oldest; send it again`;

@@ -20,7 +20,7 @@ export type JsonReading =
 /** How to treat integers beyond ±(2^53 − 1): refuse the document, or read them as strings. */
 export type BigIntegers = 'refuse' | 'text';
 
-/** Reads a document: its value, or why it is refused. Never throws. */
+/** Returns the value of a document, or why the document is refused. Never throws. */
 export function readJson(bytes: Uint8Array, bigIntegers: BigIntegers = 'refuse'): JsonReading {
   if (!isUtf8(bytes)) return { kind: 'refused', message: 'the body is not valid UTF-8' };
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();

@@ -1,6 +1,6 @@
 // Actions: the functions that routes call, and a loop for each open action. The loop asks the reads thread for the next jobs and sends them to
-// the ledger thread, which acts on them and moves the action's cursor. A backfill needs only the ledger thread. After a restart of the service
-// the loop continues from the committed cursor.
+// the ledger thread, which acts on them and moves the action's cursor. For a backfill, the ledger thread finds the occurrences itself. After a
+// restart of the service the loop continues from the committed cursor.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ActionStepReply, MomentReply, RefusedWork, StartAction, SubmitReply } from '../actors/job/protocol.ts';
@@ -20,11 +20,11 @@ import type { Counted } from './reads/selecting.ts';
 
 /** The maximum number of counts (`ActionCalls.count`) that run at the same time. Further counts are refused. */
 export const countsMax = 8;
-/** The pause before the loop of an action tries again: after an error or a refusal, or if the ledger cannot take the next job yet. */
+/** How long the loop of an action waits before it tries again after an error or a refusal, or if the ledger cannot take the next job yet. */
 const againMs = 250;
 /**
- * An action with a limited rate (`perSecond`) sends the ledger at most this many portions of jobs per second, or more if such portions would
- * exceed `stepJobsMax` jobs.
+ * An action with a limited rate (`perSecond`) sends the ledger at most this many portions of jobs per second. It sends more portions only if a
+ * portion would otherwise have more than `stepJobsMax` jobs.
  */
 const portionsPerSecond = 10;
 
@@ -153,8 +153,8 @@ class Pace {
   }
 
   /**
-   * Waits until the next portion is due. `taken`: the number of jobs that the ledger has just taken. Lost time is not made up: the rate is
-   * not exceeded after a delay.
+   * Waits until the next portion is due. `taken`: the number of jobs that the ledger has just taken. After a delay, the rate is not exceeded to
+   * make up for the lost time.
    */
   async wait(taken: number): Promise<void> {
     if (this.#perSecond === null) return;
@@ -169,7 +169,7 @@ function pause(ms: number): Promise<void> {
   return sleep(ms, undefined, { ref: false });
 }
 
-/** How many of `ids` the ledger has taken, up to and including the cursor; 0 if the cursor is `after`. Null: it is neither `after` nor in `ids`. */
+/** How many of `ids` the ledger has taken, up to and including `cursor`; 0 if `cursor` is `after`, null if it is neither `after` nor in `ids`. */
 function takenIds(after: JobId | null, cursor: JobId | null, ids: Uint8Array): number | null {
   if (cursor === null) return after === null ? 0 : null;
   if (after !== null && Buffer.compare(after, cursor) === 0) return 0;

@@ -1,5 +1,5 @@
-// The service as the HTTP servers use it, on the main thread. New work goes to the ledger thread, and long reads to the reads thread.
-// Single jobs and small trees are read here.
+// The part of the service that the HTTP servers use. It sends new work to the ledger thread, and long reads to the reads thread. It reads single
+// jobs and small trees itself, on the main thread.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Hub } from '../actors/hub/hub.ts';
 import type { CancelJob, CancelReply } from '../actors/job/cancel-protocol.ts';

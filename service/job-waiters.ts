@@ -91,16 +91,16 @@ export class JobWaiters {
 
   settled(id: JobId): void {
     const name = formatId(id);
-    // The reply that tells a caller the id of this job may be in the same packet, after this message.
+    // The reply that tells a caller the id of this job may be in the same packet, after this message. So the id is kept until the packet is handled.
     if (this.#settled.size === 0) setImmediate(() => this.#settled.clear());
     this.#settled.add(name);
     for (const onJobEnd of this.#waiting.get(name) ?? []) this.#notifySoon(onJobEnd);
     this.#waiting.delete(name);
   }
 
-  /** Called when a new generation of the ledger's actors has begun. Tells the actors which jobs callers wait for. */
+  /** Called when the ledger's actors have restarted. Tells the actors which jobs callers wait for. */
   renew(): void {
-    // The replies to some callers are in the same packet as this message. These callers are added first.
+    // The packet with this message may also have replies, whose callers begin to wait. The actors are told after these replies were handled.
     setImmediate(() => {
       for (const name of this.#waiting.keys()) this.#link.tell('job', { kind: 'await_job', id: parseId(name)! });
     });
@@ -113,7 +113,7 @@ export class JobWaiters {
     this.#waiting.clear();
   }
 
-  /** Tells the caller that its job has settled, after the whole packet has been handled. */
+  /** Tells the caller that its job has settled, once all messages that arrived together have been handled. */
   #notifySoon(onJobEnd: OnJobEnd): void {
     this.#count--;
     this.#due.push(onJobEnd);

@@ -32,10 +32,13 @@ export type ReloadReply =
     }
   /** Nothing was reloaded, because of `refuseHeld`: the new configuration would hold these jobs. Null: the ledger did not answer. */
   | { readonly kind: 'would_hold'; readonly held: readonly QueuedJobs[] | null }
-  /** Nothing was reloaded: the new configuration has these problems. The old configuration stays in force. */
+  /** Nothing was reloaded, because of these problems. The old configuration stays in force. */
   | { readonly kind: 'refused'; readonly problems: readonly string[] };
 
-/** The findings of a dry run. `held`: the jobs that a reload would hold (`heldUnder`); null if the ledger did not answer, empty with errors. */
+/**
+ * The findings of a dry run. `held`: the jobs that a reload would hold (`heldUnder`); empty if there are errors, null if the ledger did not
+ * answer.
+ */
 export type ReloadDryRun = {
   readonly errors: readonly string[];
   readonly warnings: readonly string[];

@@ -52,7 +52,7 @@ export function openSchedules({ link, reader, config }: ScheduleOptions) {
     pause: (id: string, by: string, reason: string | null): Promise<ScheduleReply | RefusedWork> =>
       link.ask('schedule', { kind: 'pause_schedule', id, by, reason }),
     resume: (id: string): Promise<ScheduleReply | RefusedWork> => link.ask('schedule', { kind: 'resume_schedule', id }),
-    /** The schedules as of the last commits. */
+    /** The schedules of these definitions, each as of the last commit at the time when it is read. */
     views: (definitions: readonly ScheduleDefinition[], nowMs: number): Promise<readonly ScheduleView[]> =>
       slices.share().run(views(definitions, nowMs)),
     /** The removed schedules whose history is still kept. */

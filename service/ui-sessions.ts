@@ -119,7 +119,7 @@ export class UiSessions {
     return before - kept.length;
   }
 
-  /** Ends the sessions and unused codes that came from other API tokens than these. */
+  /** Keeps the sessions and unused codes of these API tokens, and ends all others. */
   keepThoseOf(tokens: readonly Pick<ApiToken, 'token'>[]): void {
     const kept = new Set(tokens.map(({ token }) => digestOf(token)));
     try {
@@ -163,7 +163,7 @@ function isSession(value: unknown): value is UiSession {
   return areDigests && Array.isArray(scopes) && typeof expiresAtMs === 'number';
 }
 
-/** Returns the oldest session or code of the API token that has the most in `among`. `among` is sorted by age and has at least one entry. */
+/** Returns the oldest session or code of the API token that has the most in `among`. `among` has at least one entry, and the oldest is first. */
 function oldestOfMost<T extends UiSession>(among: ReadonlyMap<string, T>): T {
   const counts = new Map<string, number>();
   for (const { originDigest } of among.values()) counts.set(originDigest, (counts.get(originDigest) ?? 0) + 1);

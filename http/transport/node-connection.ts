@@ -61,7 +61,7 @@ export class NodeConnection implements ConnectionContext {
   }
 
   /**
-   * Refuses input: the parser rejects it, it took too long, or it is a CONNECT. The refusal is sent after the answers to earlier
+   * Refuses input that the parser rejects, that took too long, or that is a CONNECT. The refusal is sent after the answers to earlier
    * requests that have arrived completely.
    */
   refuse(refusal: HttpProblem): void {

@@ -67,7 +67,7 @@ export class Backups {
     this.#timer.unref();
   }
 
-  /** Stops the schedule, and a backup that is being written. The next backup beside the unfinished directory removes it. */
+  /** Stops the schedule, and a backup that is being written. Its unfinished directory is removed by the next backup into the same directory. */
   stop(): void {
     if (this.#timer) clearInterval(this.#timer);
     this.#timer = null;

@@ -8,7 +8,7 @@ import { syncDirectory } from '../../runtime/durable-file.ts';
 import { manifestName, readManifest } from './manifest.ts';
 import { backupNamePattern } from './write.ts';
 
-/** The names of these backups, newest first, including backups that are not whole. */
+/** The names of the backups in `into` that have times as names, newest first. Backups that are not whole are included. */
 export function namesIn(into: string): readonly string[] {
   if (!existsSync(into)) return [];
   const names = readdirSync(into).filter(name => backupNamePattern.test(name));
@@ -51,9 +51,9 @@ export function removeOlder(into: string, keep: number): readonly string[] {
 }
 
 /**
- * Removes the archived segments of commit logs that no kept backup needs, and returns their paths. The log of the store `storeId` is kept while no
- * backup of that store names its newest turn. Throws BackupRefused if the manifest of a backup cannot be read: the segments that it needs are then
- * unknown.
+ * Removes the archived segments of commit logs that no kept backup needs, and returns their paths. If no manifest of a backup of the store `storeId`
+ * has a `turn`, the log of that store is kept. Throws BackupRefused if the manifest of a backup cannot be read: the segments that the backup needs
+ * are then unknown.
  */
 export function removeOldLogs(into: string, storeId: string | null): readonly string[] {
   const oldest = new Map<string, number>();

@@ -1,4 +1,5 @@
-// Restores as of a time after a backup: finds the backup to begin with, and applies the archived commit log (`backups.log`) to a copy of it.
+// Restores a state as of a time after a backup. Finds the backup to begin with, and applies the archived commit log (`backups.log`) to a copy of
+// this backup.
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { archiveOf } from '../../runtime/commit-log/archive.ts';

@@ -29,7 +29,7 @@ import { checkTokens } from './tokens.ts';
 
 /**
  * The check of the disk fails if the free space is less than this and also less than `diskLowPart` of the disk. It also fails if the service
- * refuses new work (runtime/store/room.ts), which happens earlier only with a large `state.log.segment`.
+ * refuses new work (runtime/store/room.ts). With a large `state.log.segment`, the service does so while more space is free.
  */
 export const diskLowBytes = 256 * 2 ** 20;
 export const diskLowPart = 0.1;

@@ -69,7 +69,7 @@ export class EventStreams {
   readonly #streams: Stream[] = [];
   /** How many gaps were reported to readers, by reason. */
   readonly gaps = new Map<string, number>();
-  /** The index that was visited last. The next visit is to the stream at the index after it. */
+  /** The index of the stream that was visited last. */
   #turn = 0;
   #passTimer: NodeJS.Timeout | null = null;
   #sweepTimer: NodeJS.Timeout | null = null;

@@ -2,7 +2,7 @@
 import { unpack } from '../../runtime/packing.ts';
 import { contentsOf, endWithin, listCount, listHead, mapCount, mapHead, textSpan } from '../../runtime/splice.ts';
 
-/** A chunk encodes at most about this many packed bytes. */
+/** A chunk encodes at most this many packed bytes. */
 export const chunkBytes = 16 * 1024;
 /** The maximum number of bytes of a character in UTF-8 after its first byte. */
 const letterBytesMore = 3;

@@ -19,7 +19,7 @@ export function writeFailures({ groups, total, more, indexedUs }: FailurePage, n
   });
 }
 
-/** A group of failed jobs as a member of a document. */
+/** A group of failed jobs, as answers show it. */
 export function failureJson(group: FailureGroup, nowUs: number): object {
   const { fingerprint, plugin, command, pattern, count, first, last, sample, hours } = group;
   const hour = Math.floor(nowUs / hourUs);

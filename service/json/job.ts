@@ -1,4 +1,4 @@
-// Writes jobs, trees and logs as JSON, in the forms in which answers contain them.
+// Writes jobs, trees and logs as the JSON of answers.
 import type { Waits } from '../../actors/job/protocol.ts';
 import { errorOf } from '../../actors/job/records/attempt.ts';
 import type { Tally } from '../../actors/job/records/job.ts';
@@ -13,12 +13,12 @@ import { type JsonObject, unpack } from '../../runtime/packing.ts';
 import { chunkBytes, type JsonPart } from './chunks.ts';
 import { timestamp } from './timestamp.ts';
 
-/** The packed size above which a payload or context is included only on request. With the detail `short`, a larger output is left out, too. */
+/** A payload or context whose packed size is above this is included only on request. With the detail `short`, this also holds for an output. */
 export const shownValueBytesMax = 64 * 1024;
 
 /**
- * How much of a job is shown. `bare`: neither input nor result. `plain`: both, with input values up to `shownValueBytesMax`. `short`: the same, with
- * an output up to this size. `whole`: everything.
+ * How much of a job is shown. `bare`: neither input nor output. `plain`: the output, and input values of at most `shownValueBytesMax`. `short`:
+ * output and input values of at most `shownValueBytesMax`. `whole`: everything.
  */
 export type JobDetail = 'bare' | 'plain' | 'short' | 'whole';
 
@@ -118,7 +118,7 @@ function timesPart(times: JobTimes | null): string {
   return runAt + expires + (deadlineUs === null ? '' : `,"deadline_at":${time(deadlineUs)}`);
 }
 
-/** The schedule that started the job, and when its occurrence was due; empty for other jobs. */
+/** The schedule that started the job, and when the occurrence was due; empty if no schedule started the job. */
 function schedulePart({ parentJobId, rerun, submittedBy, input }: JobView): string {
   if (!submittedBy.startsWith(originPrefix) || parentJobId !== null || rerun !== null) return '';
   const { schedule } = unpack<{ readonly schedule: { readonly id: string; readonly due_at: string | null } }>(
@@ -195,7 +195,7 @@ function reusedPart({ isReused }: Pick<JobView, 'isReused'>): string {
   return isReused ? ',"reused":true' : '';
 }
 
-/** The answer of GET /job/{job_id}/tree. Each null in `jobs` becomes an empty part: at such a point the work can pause. */
+/** The answer of GET /job/{job_id}/tree. Each null in `jobs` becomes an empty part, so that the reads thread can pause the work there. */
 export function* treeParts(jobs: Iterable<JobView | null>, withResult: boolean): Iterable<JsonPart> {
   let separator = '[';
   for (const job of jobs) {
@@ -214,8 +214,8 @@ export function* treeParts(jobs: Iterable<JobView | null>, withResult: boolean):
 export const treeJobsMax = 1_000;
 
 /**
- * The answer to a call that waited for its run. The first job must be the run. Without `withTree`, the answer has only the run; with it, the first
- * `treeJobsMax` jobs.
+ * The answer to a call that waited for its run. The first job must be the run. With `withTree`, the answer also lists the run and its descendants, up
+ * to `treeJobsMax` jobs.
  */
 export function* settledParts(jobs: Iterable<JobView | null>, withTree: boolean): Iterable<JsonPart> {
   let left = treeJobsMax;
@@ -278,7 +278,7 @@ function spansParts({ body }: LogView): JsonPart[] {
   return hasPart(body, 'spans') ? [',"spans":', part(body, true, 'spans', '')] : [];
 }
 
-/** A part of the body: JSON text if `small` is true, otherwise a function for writing in chunks. `absent`: the text for a missing part. */
+/** A part of the body: JSON text if `small` is true, otherwise a function that reads the part. `absent`: the text for a missing part. */
 function part(body: Body, small: boolean, name: BodyPart, absent: string): JsonPart {
   if (!hasPart(body, name)) return absent;
   return small ? JSON.stringify(unpack(bodyPart(body, name)!)) : () => bodyPart(body, name)!;

@@ -11,7 +11,7 @@ import { timestamp } from './timestamp.ts';
 /** The letters that identify the lists of jobs and logs in cursors. */
 export const jobsList = 'j';
 export const logsList = 'l';
-/** The number of bytes of a journal position in a cursor (lists of logs and failures): the commit's time in µs (8), the place in the commit (4). */
+/** The number of bytes of a journal position in a cursor: 8 for the commit's time in µs, and 4 for the place in the commit. */
 export const logPlaceBytes = 12;
 
 export function writeJobs({ rows, total, more, atLeast, searchedUs, unindexed }: JobPage): string {

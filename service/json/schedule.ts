@@ -82,7 +82,7 @@ const ductileStatus: { readonly [S in ScheduleState]: string } = {
   removed: 'removed',
 };
 
-/** An entry of GET /scheduler/jobs, in the form of ductile (docs/schedules.md). */
+/** An entry of GET /scheduler/jobs, in the form of ductile, another gateway (docs/schedules.md). */
 export function schedulerJob(view: ScheduleView, definition: ScheduleDefinition) {
   const { id, state, record, nextFireMs } = view;
   const { target, recurrence, entryId } = definition;

@@ -61,7 +61,7 @@ function* stepParts(step: string, times: StepTimes | undefined, wanted: Stopwatc
   yield '}';
 }
 
-/** The heat map, with one part for each bucket, because a heat map can be large. */
+/** Writes the heat map in one part for each bucket, because a heat map can be large. */
 function* heatParts(buckets: readonly TimeBucket[], withExemplars: boolean): Iterable<JsonPart> {
   yield ',"heat":[';
   let separator = '';

@@ -1,9 +1,9 @@
-// Writes and reads the times of the API: RFC 3339. They are written in UTC, with microseconds.
+// Writes and reads the times of the API, in the format of RFC 3339. Written times are in UTC and have microseconds.
 
 let lastSecond = Number.NaN;
 let lastText = '';
 
-/** Writes a time in µs since the epoch. The text of the second is cached, because consecutive calls often have times in the same second. */
+/** Writes a time in µs since the epoch. The text up to the second is cached, because consecutive calls often have times in the same second. */
 export function timestamp(us: number): string {
   const second = Math.floor(us / 1_000_000);
   if (second !== lastSecond) {

@@ -11,5 +11,5 @@ export function unsettledDocument({ jobs, delayed, runs, oldestMs, commands }: U
   };
 }
 
-/** The maximum number of commands in a document: the commands with the most jobs. */
+/** The maximum number of commands in a document. The commands with the most jobs are shown. */
 const commandsShown = 100;

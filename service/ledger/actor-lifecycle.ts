@@ -2,7 +2,7 @@
 // the actors' memory may then differ from the disk.
 //
 // After a failed turn the hosts keep the frames that they run, and the next generation handles each message of the turn in a turn of its
-// own. A message that fails alone is refused, or its job is failed. If the error names a record, the record's run is failed, or the record
+// own. A message that fails alone is refused, or its job fails. If the error names a record, the record's run fails, or the record
 // is set aside. If no cause is found, the hosts are stopped before the next generation begins. Too many such failures end the service; a
 // fault of the disk ends it at once. If the disk is full, the hosts are stopped, and the next generation waits for room. Store, hosts and time
 // are arguments, so the simulation runs this file as the ledger thread does.

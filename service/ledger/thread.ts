@@ -53,7 +53,7 @@ export type LedgerData = {
   readonly loopDelay: SharedArrayBuffer;
   /** The value of HEADGATE_VAULT_KEY on startup. */
   readonly vaultKey?: string | undefined;
-  /** The umask of plugins; absent: the umask of the service. */
+  /** The umask of plugin processes; absent: the umask of the service. */
   readonly umask?: number | undefined;
 };
 
@@ -319,7 +319,7 @@ function workersOf(hosts: Iterable<Pick<HostSlot, 'name' | 'threads'>>): [kind: 
 
 /**
  * The id of the store. If the archive already has the segment that the store appends to, or a later one, the state is an older copy. It then gets a
- * new id, so turns of two histories never follow each other.
+ * new id, so one archive never has the turns of two histories.
  */
 function ownStoreId(store: LedgerStore, { log: isArchived, into }: Config['backups'], log: Log): string {
   const id = ensureStoreId(store);

@@ -21,7 +21,7 @@ type KeptText = { readonly format: MetricsFormat; readonly bytes: Uint8Array };
 /** Writes the metrics of scrapes. If a sample was last written in the same format, its text is reused. */
 export class MetricsWriter {
   readonly #kept = new WeakMap<Sample<unknown>, KeptText>();
-  /** The length of the last scrape. */
+  /** The length of the last scrape in bytes. */
   #length = 0;
 
   /** Writes these families, except families without samples. */
@@ -113,8 +113,8 @@ function escaped(text: string, isQuoted = false): string {
 const knownLimits = new WeakMap<readonly number[], readonly Buffer[]>();
 
 /**
- * The limits of a histogram's buckets, each with the text that precedes the count. Limits have a decimal point, as OpenMetrics requires, except
- * `+Inf`. Both formats write the same limits, so a scraper sees the same series.
+ * The limits of a histogram's buckets, each with the text between the limit and the count. Except `+Inf`, limits have a decimal point, as OpenMetrics
+ * requires. Both formats write the same limits, so a scraper sees the same series.
  */
 function limitTexts(limits: readonly number[]): readonly Buffer[] {
   let texts = knownLimits.get(limits);

@@ -55,7 +55,7 @@ const countSamples = once((each: CommandCounts) => {
   };
 });
 
-/** Calls `make` once for each record: a record that has not changed since the last scrape has the same samples. */
+/** Caches the result of `make` for each record. So a record that a later scrape finds again has the same samples. */
 function once<R extends object, S>(make: (record: R) => S): (record: R) => S {
   const known = new WeakMap<R, S>();
   return record => {

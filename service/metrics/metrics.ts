@@ -80,7 +80,7 @@ export function openMetrics(options: MetricsOptions) {
 
   /** The time since the end of the first attempt that ended at `atUs` or later; 0 if no such attempt is stored. */
   function lagUs(atUs: number): number {
-    // A consumer that has taken all entries is positioned after the newest entry.
+    // If the index has taken all entries of the journal, its position is after the newest entry.
     if (atUs > gauges.get('journaled')) return 0;
     for (const key of reader.keys('journal', { from: usKey(atUs), limit: 1 })) {
       return Math.max(0, Date.now() * 1000 - readUs(key));

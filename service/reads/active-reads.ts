@@ -36,7 +36,7 @@ export class ActiveReads {
   readonly #answering: AnswerRead;
   /** The active reads by id. The read that was asked for a chunk least recently comes first. */
   readonly #underWay = new Map<number, ActiveRead>();
-  /** The reads that were cancelled to free memory, and whose callers do not know it yet. */
+  /** The reads that were cancelled to free memory, and whose callers have not got the reply `givenUp` yet. */
   readonly #givenUp = new Set<number>();
   #heldBytes = 0;
 
@@ -83,7 +83,7 @@ export class ActiveReads {
     this.#hold(underWay, 0);
   }
 
-  /** The same parts, but each stored value counts as held (`#hold`) while it is being written. */
+  /** Yields the given parts, and counts each stored value as held (`#hold`) while it is being written. */
   *#weighed(parts: Iterable<JsonPart>, underWay: ActiveRead): Iterable<JsonPart> {
     for (const part of parts) {
       if (typeof part === 'string') {

@@ -1,5 +1,5 @@
-// Reads the overview: the state of the queue, which the ledger has just reported, with counters, pauses, recent times, recent failures and their
-// groups from the stores. How long this takes does not depend on the number of waiting jobs.
+// Reads the overview. It consists of the state of the queue, which the ledger has just reported, and of counters, pauses, recent times, recent
+// failures and groups of failures from the stores. The time for this does not depend on the number of waiting jobs.
 
 import type { FailureGroup } from '../../actors/index/records/failures.ts';
 import { minuteUs } from '../../actors/index/records/stopwatch.ts';

@@ -24,8 +24,8 @@ import type { Counted, CountQuery, MatchPage, PageQuery } from './selecting.ts';
 import type { ReadsData, ThreadReply } from './thread.ts';
 
 /**
- * The maximum number of reads in progress. A read counts until its last chunk has arrived here, or it is dropped. Further reads are
- * refused, except reads of kind `run`.
+ * The maximum number of reads in progress. A read counts until its last chunk has arrived on the main thread, or until it is dropped. Further
+ * reads are refused, except reads of kind `run`.
  */
 export const readsMax = 512;
 

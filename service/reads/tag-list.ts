@@ -61,8 +61,8 @@ export function* listByTags(
 }
 
 /**
- * Divides the newest blocks, which the index lacks. The list reads the blocks from `from` on. `unindexed`: the number of jobs with tags in the
- * older blocks, which the list does not read; counting ends at a limit (`countListed`).
+ * Divides the blocks that the index lacks. The list reads the newest of these blocks, from `from` on. `unindexed`: the number of jobs with tags in
+ * the older ones, which the list does not read; counting ends at a limit (`countListed`).
  */
 function* tailOf(
   ledger: Reader,
@@ -87,7 +87,7 @@ function greater(a: BlockKey, b: BlockKey): BlockKey {
   return Buffer.compare(a, b) > 0 ? a : b;
 }
 
-/** The jobs of these blocks that have the tags. */
+/** The jobs that have the tags, in the blocks of `tagged`. */
 function* jobsIn(
   blocks: BlockCache,
   tagged: Iterable<TaggedBlock | null>,
