@@ -5,12 +5,12 @@ import type { ApiScope } from '../config/section/scope.ts';
 import type { UiSession } from '../service/ui-sessions.ts';
 
 export type Caller = {
-  /** The name of the caller's token (in a session of the dashboard: of its API token); null if the token has no name. */
+  /** The name of the caller's API token; null if the token has no name. For a session of the dashboard: the API token from which it came. */
   readonly name: string | null;
   /** The `submitted_by` of the caller's jobs. */
   readonly origin: string;
   readonly scopes: ReadonlySet<string>;
-  /** The SHA-256 of the caller's token (in a session: of its API token); empty on listeners that have no tokens. */
+  /** The SHA-256 of the caller's API token (for a session: of the API token from which it came); empty on listeners that have no tokens. */
   readonly tokenDigest: string;
   /** When the API token expires or the session ends, whichever is earlier; null: never. */
   readonly expiresAtMs: number | null;

@@ -1,4 +1,4 @@
-// Fingerprints in requests and answers: GET /failures shows them, and filters of jobs accept them.
+// The fingerprints of groups of failed jobs, in requests and answers. GET /failures shows them, and filters of jobs accept them.
 import { fingerprintPattern } from '../actors/index/records/fingerprint.ts';
 import type { Schema } from '../runtime/schema-type.ts';
 import type { Parameter } from './query.ts';

@@ -1,4 +1,4 @@
-// Refusals as problem details (RFC 9457): the table of codes, and their encoding.
+// Defines the codes of refusals, and encodes refusals as problem details (RFC 9457).
 
 type ProblemKind = { readonly status: number; readonly title: string; readonly retryAfterSeconds?: number };
 

@@ -79,7 +79,7 @@ export function wantedHistory(
   return { minutes, series, heat, exemplars: may(caller, exemplarScopes) };
 }
 
-/** The names of the plugin's steps: first its commands, then the pipeline steps that use the plugin, in the order of the configuration. */
+/** The names of the plugin's steps: first those of its commands, then those of the pipeline steps that use the plugin, in the configured order. */
 function stepNames(config: Config, { name, manifest }: PluginInstance): string[] {
   const ofCommands = manifest.commands.flatMap(({ name: command }) =>
     (['queue', 'run', 'total'] as const).map(what => commandStep(command, what)),

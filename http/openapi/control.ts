@@ -1,4 +1,5 @@
-// Makes the OpenAPI document of the routes of the API, except single calls of plugins and pipelines, from their declarations alone.
+// Makes the OpenAPI document of the routes of the API from the declarations of the routes. The routes for single calls of plugins and pipelines are
+// left out.
 import type { JsonObject } from '../../runtime/packing.ts';
 import { scopesText } from '../auth.ts';
 import { type ProblemCode, problems } from '../problem.ts';

@@ -1,4 +1,4 @@
-// Actions over many jobs (docs/engine.md#actions). Callers start and watch actions here, and cancel them as jobs.
+// The routes that start and show actions over many jobs (docs/engine.md#actions). Actions are cancelled as jobs, by POST /job/{job_id}/cancel.
 
 import {
   actionCommands,

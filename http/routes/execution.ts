@@ -198,7 +198,7 @@ export function findPipeline(config: Config, name: string): PipelineDefinition |
 }
 
 /**
- * Answers a call: with the refusal, with 202 and the id (to which `members` are added), or with the job document for a caller that has
+ * Answers a call with the refusal, with 202 and the id (to which `members` are added), or with the job document for a caller that has
  * waited.
  */
 export function answerSubmitted(
@@ -217,7 +217,7 @@ export function answerSubmitted(
       return queued(formatId(reply.id), plugin, command, members);
     case 'waited':
       return answerAsItStands(call, reply.id).then(answer => {
-        // If the job cannot be read now, the answer is 202 with its id: after a refusal the caller might submit the job again.
+        // If the job cannot be read now, the answer is 202 with its id, because after a refusal the caller might submit the job again.
         const isUnread = answer.kind === 'problem' && answer.code !== 'unknown_job';
         return waitedAnswer(isUnread ? queued(formatId(reply.id), plugin, command, members) : answer, wait!, reply.how);
       });

@@ -9,7 +9,7 @@ import { findPipeline } from './execution.ts';
 
 const text = (description: string) => Type.Optional(Type.String({ description }));
 const ms = (description: string) => Type.Optional(Type.Integer({ minimum: 0, description }));
-/** The steps inside a step. They have the same form, which a schema without references cannot express. */
+/** The steps inside a step. They have the form of the outer step, but a schema without references cannot express this. */
 const inner = Type.Array(Type.Object({}), { description: 'Steps of this form.' });
 const condition = text('The condition as text.');
 

@@ -1,4 +1,5 @@
-// Backfills of schedules (docs/schedules.md#backfill): actions that fire the occurrences of a past time range that have not fired yet.
+// Backfills of schedules (docs/schedules.md#backfill). A backfill is an action that fires the occurrences in a past time range, except those that have
+// fired already.
 import { actionsOpenMax, noSelection } from '../../actors/job/records/action.ts';
 import { formatId } from '../../runtime/ids.ts';
 import { pack } from '../../runtime/packing.ts';

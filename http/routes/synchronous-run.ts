@@ -57,7 +57,7 @@ async function settled(call: RunCall, id: JobId): Promise<Answer> {
   const jobs = engine.smallTree(id, isMinimal ? 1 : treeJobsMax + 1);
   if (jobs) return applied(smallAnswer(settledParts(jobs, !isMinimal)));
   const answer = await answerRead(call, { kind: 'run', id, withTree: !isMinimal });
-  // If the run cannot be read now, the answer is 202 with its id: after a refusal the caller might run the pipeline again.
+  // If the run cannot be read now, the answer is 202 with its id, because after a refusal the caller might run the pipeline again.
   if (answer.kind !== 'problem') return applied(answer);
   if (answer.code === 'unknown_job') return answer;
   const job = engine.job(id);

@@ -82,7 +82,7 @@ function refuse(lines: readonly string[]): HttpProblem {
   return problem('reload_refused', detail, { errors });
 }
 
-/** The path `pipelines[0].steps[1].uses` in a line `file:line:column: pipelines[0].steps[1].uses: message`, as a JSON Pointer; empty if none. */
+/** The path in a line such as `file:line:column: pipelines[0].steps[1].uses: message`, as a JSON Pointer; empty if the line has no path. */
 function pointerOf(line: string): ProblemItem['pointer'] {
   const [, path] = /:\d+:\d+: ([A-Za-z_][\w.[\]-]*): /.exec(line) ?? [];
   return path === undefined ? '' : `/${path.replaceAll(/\[(\d+)\]/g, '.$1').replaceAll('.', '/')}`;

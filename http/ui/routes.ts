@@ -19,7 +19,7 @@ const pageHeaders: Headers = [
 /** The name of a file changes with its contents. */
 const fileHeaders: Headers = [['Cache-Control', 'public, max-age=31536000, immutable']];
 
-/** The routes under this configuration: the API's routes, with or without the dashboard. */
+/** The given routes of the API, with the routes of the dashboard's files if it is enabled, else without the routes of its sessions. */
 export function withUi(routes: readonly Route[], { ui }: Pick<Config, 'ui'>): readonly Route[] {
   return ui.enabled ? [...routes, ...fileRoutes(ui.path)] : routes.filter(one => !uiSessionRoutes.includes(one));
 }

@@ -13,7 +13,7 @@ import { type BackupFile, type BackupManifest, BackupRefused, readManifest } fro
 import { bringForward, startBefore } from './point-in-time.ts';
 import { hashProblem, sizeProblem } from './verify.ts';
 
-/** The directory, inside the state directory, that collects the files. If a restore dies, the next restore removes the directory. */
+/** The directory, inside the state directory, that collects the restored files. If a restore dies, the next restore removes the directory. */
 const stagingName = 'restore.partial';
 
 export type RestoreOrder = {
@@ -22,7 +22,7 @@ export type RestoreOrder = {
   /** The time as of which the state is restored, with the archived commit log. */
   readonly untilMs?: number | undefined;
   readonly into: string;
-  /** Whether the restore leaves out its pause of the whole service. Pauses in the backup stay. */
+  /** Whether the restored state continues its work at once. False: the restore pauses the whole service. Pauses in the backup stay in both cases. */
   readonly resumes: boolean;
   readonly onBytes?: OnBytes;
 };

@@ -23,7 +23,7 @@ function exposedEntry(entry: Dirent): string[] {
     if (entry.isDirectory()) return exposedFiles(path);
     return entry.isFile() && (statSync(path).mode & others) !== 0 ? [path] : [];
   } catch {
-    // The file has probably been removed in the meantime: pid files come and go.
+    // The file has probably been removed in the meantime, which often happens to pid files.
     return [];
   }
 }

@@ -1,4 +1,4 @@
-// Writes actions as JSON: the request, which is the payload of the action's own job, and the progress.
+// Writes actions as JSON, with request and progress. The request is the payload of the action's own job.
 import { type Action, type ActionResult, noProgress, readResult } from '../../actors/job/records/action.ts';
 import type { JobView } from '../../actors/job/views/job-view.ts';
 import { bodyPart } from '../../runtime/host/wire/outcome.ts';

@@ -13,7 +13,10 @@ import { type JsonObject, unpack } from '../../runtime/packing.ts';
 import { chunkBytes, type JsonPart } from './chunks.ts';
 import { timestamp } from './timestamp.ts';
 
-/** A payload or context whose packed size is above this is included only on request. With the detail `short`, this also holds for an output. */
+/**
+ * The maximum packed size of a payload or context that is included without being requested. With the detail `short`, also the maximum packed size
+ * of an output that is included.
+ */
 export const shownValueBytesMax = 64 * 1024;
 
 /**

@@ -49,7 +49,7 @@ export class DiskMeter {
         atMs: performance.now(),
       };
     } catch {
-      // The age of the sizes shows the failure.
+      // The failure shows in `ageMs`, which then grows.
     }
   }
 

@@ -15,7 +15,7 @@ export type BucketValues = {
   readonly exampleOf?: (place: number) => BucketExample | null;
 };
 
-/** A value with its labels. It never changes: a sample that a later scrape finds again has the same series and the same text. */
+/** A value with its labels. A sample never changes, so a later scrape that has the same sample can reuse its series and its text. */
 export type Sample<V> = { readonly labels: MetricLabels; readonly value: V };
 
 type FamilyHead = {
@@ -42,7 +42,7 @@ export function single<V>(value: V): readonly Sample<V>[] {
   return [{ labels: {}, value }];
 }
 
-/** The value of the named labels in a series that several samples share, because there would be too many series otherwise. */
+/** If there would be too many series, several samples share one. In the shared series, the named labels have this value. */
 export const otherName = 'other';
 
 /**

@@ -41,7 +41,7 @@ export class TextBuffer {
     this.#end += this.#bytes.write(text, this.#end);
   }
 
-  /** Adds a number as JavaScript writes it, but infinity as Prometheus does. */
+  /** Adds a number as JavaScript writes it, but infinity as Prometheus writes it. */
   addNumber(value: number): void {
     if (isPlain(value)) this.#addInteger(value);
     else if (Number.isFinite(value)) this.addText(String(value));

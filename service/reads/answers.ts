@@ -1,4 +1,4 @@
-// Finds the answers of reads, on the reads thread, in slices of time. An answer is a sequence of parts (json/chunks.ts).
+// Produces the answers of reads, on the reads thread, in slices of time. An answer is a sequence of parts (json/chunks.ts).
 
 import { stopwatchName } from '../../actors/index/records/stopwatch.ts';
 import { type FailurePage, listFailures } from '../../actors/index/views/failures.ts';
@@ -38,7 +38,7 @@ export type ReadStores = {
 
 type Jobs = NonNullable<ReturnType<typeof findTree>>;
 
-/** Finds the parts of an answer; null if the job to be read does not exist. */
+/** Produces the parts of an answer; null if the job to be read does not exist. */
 export type AnswerRead = (read: Read, share: Share) => Promise<Iterable<JsonPart> | null>;
 
 export function openAnswers({ reader, index }: ReadStores): AnswerRead {

@@ -63,8 +63,8 @@ export function openSelecting(reader: Reader, index: () => Reader<IndexTable>): 
   }
 
   /**
-   * The spans of the jobs with the tags of the selection. No `spans` if the selection has no tags, or has a filter that narrows
-   * the jobs down more.
+   * The jobs with the tags of the selection, as spans. Without `spans` if the selection has no tags, or has a filter that selects fewer
+   * jobs than tags do.
    */
   function taggedSpans(selection: Selection, after: JobId | null): { readonly spans?: Iterable<JobSpan | null> } {
     const { tags = [], jobId, rerunOf, run, root, parent } = selection;

@@ -62,7 +62,7 @@ export function* listByTags(
 
 /**
  * Divides the blocks that the index lacks. The list reads the newest of these blocks, from `from` on. `unindexed`: the number of jobs with tags in
- * the older ones, which the list does not read; counting ends at a limit (`countListed`).
+ * the older blocks, which the list does not read; counting ends at a limit (`countListed`).
  */
 function* tailOf(
   ledger: Reader,
