@@ -100,8 +100,8 @@ export function readOptions(given: RawOptions | undefined, nowMs: number): CallO
 }
 
 /**
- * Returns the options of a run, or a problem if their deadline is longer than `deadlineMsMax`, the deadline of the pipeline (undefined: the
- * pipeline has no deadline).
+ * Returns the options of a run, or a problem if their deadline is longer than `deadlineMsMax`. `deadlineMsMax`: the deadline of the pipeline;
+ * undefined if the pipeline has no deadline.
  */
 export function ofRun(
   options: CallOptions | HttpProblem | undefined,

@@ -53,7 +53,7 @@ export async function chooseTransport(server: Config['api']['server'], scratch: 
   }
 }
 
-/** The line that states the reason in a long message: the first line that begins with `Error: `, else the first that does not begin with `- `. */
+/** Finds the reason in a long message. It is the first line that begins with `Error: `, or else the first line that does not begin with `- `. */
 function reasonLine(text: string): string {
   const lines = text
     .trim()

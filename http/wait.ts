@@ -36,7 +36,7 @@ export function waitOf(call: Pick<HttpCall<unknown, { readonly wait?: number }>,
   return { ms: seconds * 1000, applied: [['Preference-Applied', `wait=${seconds}`]] };
 }
 
-/** The answer to a caller that wanted to wait. The headers in `applied` are added if the wait has begun. */
+/** The answer to a caller that wanted to wait. The headers in `applied` are added, unless the caller could not wait (`crowded`). */
 export function waitedAnswer(answer: Answer, { applied }: Wait, how: WaitEnd): Answer {
   return how === 'crowded' ? answer : withHeaders(answer, applied);
 }

@@ -1,5 +1,5 @@
 // Actions: the functions that routes call, and a loop for each open action. The loop asks the reads thread for the next jobs and sends them to
-// the ledger thread, which acts on them and moves the action's cursor. For a backfill, the ledger thread finds the occurrences itself. After a
+// the ledger thread. The ledger thread acts on them and moves the action's cursor. For a backfill, it finds the occurrences itself. After a
 // restart of the service the loop continues from the committed cursor.
 
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -20,7 +20,7 @@ import type { Counted } from './reads/selecting.ts';
 
 /** The maximum number of counts (`ActionCalls.count`) that run at the same time. Further counts are refused. */
 export const countsMax = 8;
-/** How long the loop of an action waits before it tries again after an error or a refusal, or if the ledger cannot take the next job yet. */
+/** The pause of an action's loop after an error or a refusal, and when the ledger cannot take the next job yet. */
 const againMs = 250;
 /**
  * An action with a limited rate (`perSecond`) sends the ledger at most this many portions of jobs per second. It sends more portions only if a

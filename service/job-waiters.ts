@@ -84,8 +84,7 @@ export class JobWaiters {
     this.#count--;
     if (waiting.size > 0) return;
     this.#waiting.delete(name);
-    // While a submission with an idempotency key has no reply, the ledger keeps watching this job, because the reply may have the id of this
-    // job.
+    // While a submission with an idempotency key has no reply, the ledger keeps watching this job. The reply may have the id of this job.
     if (this.#keyed === 0) this.#link.tell('job', { kind: 'forget_job', id });
   }
 

@@ -126,7 +126,7 @@ export class Service {
     return this.#storeId;
   }
 
-  /** The run and the tree of a job; null: the job is no longer stored, or its record is unusable. */
+  /** The tree, the runs and the tags of a job; null: the job is no longer stored, or its record is unusable. */
   originOf(id: JobId): JobOrigin | null {
     this.#origins.refresh();
     return readable(() => this.#origins.find(id)) ?? null;

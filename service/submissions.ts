@@ -1,5 +1,5 @@
-// Submits jobs and runs to the ledger. If a caller calls a command several times with the same options in one iteration of the event loop, these
-// calls usually share a message (`isAlike`, `lookBackMax`). If a caller disconnects before the message is sent, no job is created for its call.
+// Submits jobs and runs to the ledger. In one iteration of the event loop, calls of one command by one caller with the same options usually share a
+// message (`isAlike`, `lookBackMax`). If a caller disconnects before the message is sent, no job is created for its call.
 import type {
   EntryEvent,
   IdempotencyKey,

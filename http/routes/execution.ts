@@ -198,8 +198,8 @@ export function findPipeline(config: Config, name: string): PipelineDefinition |
 }
 
 /**
- * Answers a call with the refusal, with 202 and the id (to which `members` are added), or with the job document for a caller that has
- * waited.
+ * Answers a call. A refused call gets the refusal, and a caller that has waited gets the job document. Any other caller gets 202 with the id, to
+ * which `members` are added.
  */
 export function answerSubmitted(
   call: HttpCall,

@@ -1,6 +1,6 @@
 // The patterns under which renewed certificates are entered in the server-name table of uWebSockets.js.
 //
-// The certificate of a name cannot be replaced: the name would have to be removed first, which frees routes that open connections
+// The certificate of a name cannot be replaced, because the name would have to be removed first. Removal frees routes that open connections
 // of that name still use. So each renewal adds a pattern for the name. The new pattern takes precedence over the patterns of
 // earlier renewals: the table prefers a label to `*`, and compares the first label first.
 

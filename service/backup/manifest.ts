@@ -10,8 +10,8 @@ export const manifestName = 'manifest.json';
 const manifestBytesMax = 65_536;
 
 /**
- * The files of a backup, with their paths in a state directory: the ledger, which every backup has; the index; the local API token; the newest lock
- * that the state has accepted; the unlock key of the vault.
+ * The files of a backup, with their paths in a state directory. In this order, they are the ledger, the index, the local API token, the newest lock
+ * that the state has accepted, and the unlock key of the vault. Every backup has the ledger.
  */
 export const backupFiles = ['data.mdb', 'search/data.mdb', 'api-token', 'seal.json', 'vault.key'] as const;
 export type BackupFile = (typeof backupFiles)[number];

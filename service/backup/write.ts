@@ -26,8 +26,8 @@ import {
 } from './manifest.ts';
 
 /**
- * The free space that a backup needs, as a multiple of the size of the ledger and index that it copies: for the copy, and for pages that the ledger
- * cannot reuse meanwhile.
+ * The free space that a backup needs, as a multiple of the size of the ledger and index that it copies. The copy needs this space, and so does the
+ * ledger, because it cannot reuse pages meanwhile.
  */
 export const freeSpaceFactor = 2;
 

@@ -210,8 +210,8 @@ function checkIndex(index: IndexCondition): CheckResult {
 }
 
 /**
- * Fails if plugins on disk have problems, if the configuration on disk has warnings outside of `api` and `webhooks`, or if an entrypoint or
- * sandbox in force cannot be used.
+ * Fails if plugins on disk have problems, or if the configuration on disk has warnings outside of `api` and `webhooks`. Also fails if an entrypoint
+ * or sandbox in force cannot be used.
  */
 async function checkPlugins(
   problems: readonly string[],

@@ -62,7 +62,7 @@ function* entriesAt(packed: Uint8Array, first: number, count: number, isMap: boo
   return at;
 }
 
-/** The end of the entry at `at`, which is one value or, in a map, a key and a value; -1 if the end lies beyond the limit. */
+/** The end of the entry at `at`; -1 if the end lies beyond the limit. An entry is one value or, in a map, a key and a value. */
 function entryEnd(packed: Uint8Array, at: number, limit: number, isMap: boolean): number {
   const end = endWithin(packed, at, limit);
   return isMap && end >= 0 ? endWithin(packed, end, limit) : end;

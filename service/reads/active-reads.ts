@@ -11,8 +11,8 @@ export const chunkCharsMin = 65_536;
 
 /**
  * The maximum total size of the stored values that active reads hold in memory. If a read brings the total above this maximum, other reads that
- * hold values are cancelled, first the read that was asked for a chunk least recently. So callers that stop reading cannot exhaust the memory.
- * A single value may be larger.
+ * hold values are cancelled. The read that was asked for a chunk least recently is cancelled first. So callers that stop reading cannot exhaust
+ * the memory. A single value may be larger.
  */
 export const heldBytesMax = 256 * 2 ** 20;
 

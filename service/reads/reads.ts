@@ -12,7 +12,7 @@ import type { JobId } from '../../runtime/ids.ts';
 import type { JobDetail } from '../json/job.ts';
 import type { OverviewQuery } from './overview.ts';
 
-/** The filters of a list of logs. A filter that is null matches all logs. */
+/** The filters of a list of logs. A filter that is null is not applied. */
 export type LogsQuery = LogFilter & {
   /** The job id as the caller gave it. A text that is not a job id matches no log. */
   readonly jobId: string | null;

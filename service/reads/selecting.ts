@@ -126,8 +126,8 @@ function spansOf(selection: Selection, found: Candidates) {
 }
 
 /**
- * The words of the filter: the words of `error`, which the error of an attempt must have; without `error`, the words of `query`, which its log must
- * have.
+ * The words of the filter. With `error`, they are the words that the error of an attempt must have. Otherwise they are the words of `query`, which
+ * the log of an attempt must have.
  */
 function phrasesOf({ error, query }: Selection): readonly Phrase[] {
   return error === null ? parseQuery(query ?? '') : parseQuery(error);

@@ -1,4 +1,5 @@
-// Finds jobs by their tags, newest first: at first in the newest blocks, which the index may lack, up to a limit; then by the index.
+// Finds jobs by their tags, newest first. The newest blocks, which the index may lack, are read one by one, up to a limit. The other jobs are found
+// by the index.
 
 import { behindBlock, taggedUpTo } from '../../actors/index/records/tags.ts';
 import {
