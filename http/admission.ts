@@ -1,5 +1,5 @@
 // Checks requests before their handlers run; exchange.ts calls these checks after it has checked the framing. If several refusals apply, the
-// first of this order is sent: 503 (the service is stopping, or no vault is open), 401, 400 for a malformed path, 403, 404, 405. For
+// first in this order is sent: 503 (the service is stopping, or no vault is open), 401, 400 for a malformed path, 403, 404, 405. For
 // the body, 413, 415 and 400 follow.
 
 import type { Config } from '../config/config.ts';

@@ -12,7 +12,7 @@ export type RequestLine = {
   readonly durationUs: number;
   readonly token: string | null;
   readonly requestId: string;
-  /** The job that the call has submitted. If it submitted none and the status is below 400: the job in the path. Absent: there is none. */
+  /** The job that the call has submitted. If the call submitted no job and the status is below 400: the job in the path. Absent: neither exists. */
   readonly job_id?: string;
 };
 

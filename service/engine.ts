@@ -133,7 +133,7 @@ export function openEngine({ link, reader, gauges, hub, selecting, ...parts }: E
       return (await Promise.race([askLedger(link, { kind: 'ask_waits', id }), late]))?.waits ?? null;
     },
     /**
-     * A job and its descendants, parents before children, at most `limit` jobs. Undefined if there is no such job, or if the tree is too
+     * A job and its descendants, parents before children, at most `limit` jobs. Undefined if the job does not exist, or if the tree is too
      * large for this thread.
      */
     smallTree(id: JobId, limit: number): readonly JobView[] | undefined {

@@ -1,4 +1,4 @@
-// Restores a backup into a state directory that has no state. The ledger appears there last, when everything else is in place.
+// Restores a backup into a state directory that has no state. The ledger appears in the directory last, when everything else is in place.
 import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { encodePause, type Pause, pauseKey, restoreName } from '../../actors/job/records/pause.ts';

@@ -32,7 +32,7 @@ const triedMs = 60_000;
 /** The cached results, by sandbox. */
 const tries = new Map<string, { readonly atMs: number; readonly fault: Promise<string | null> }>();
 
-/** Returns the result of `sandboxFault`, from the cache if it is there. */
+/** Returns the result of `sandboxFault`, from the cache if the cache has it. */
 function faultLately(sandbox: Sandbox): Promise<string | null> {
   const name = JSON.stringify(sandbox);
   const nowMs = performance.now();

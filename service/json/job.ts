@@ -130,7 +130,7 @@ function schedulePart({ parentJobId, rerun, submittedBy, input }: JobView): stri
   return `,"schedule":${JSON.stringify({ id: schedule.id, due_at: schedule.due_at })}`;
 }
 
-/** The job that this one reruns, and the reruns of this job. */
+/** The job of which this job is a rerun, and the reruns of this job. */
 function rerunPart({ rerun, reruns: { ids, count } }: JobView): string {
   const reason = rerun?.reason == null ? '' : `,"rerun_reason":${JSON.stringify(rerun.reason)}`;
   const of = rerun === null ? '' : `,"rerun_of":"${formatId(rerun.of)}","rerun_from":"${rerun.from}"${reason}`;
@@ -189,7 +189,7 @@ function phasePart({ phase }: JobView): string {
   return phase === null ? '' : `,"phase":"${phase}"`;
 }
 
-/** For a run that succeeded: what went wrong in its phases. */
+/** For a run that succeeded: the error of its phases, if there is one. */
 function phaseErrorPart({ phaseError }: JobView): string {
   return phaseError === null ? '' : `,"phase_error":${JSON.stringify(phaseError)}`;
 }
