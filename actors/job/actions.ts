@@ -99,7 +99,7 @@ export class Actions {
     if (!action) return { cursor: null, isOver: true, waits: null };
     const { plan, progress } = action;
     if (closed) return { cursor: progress.cursor, isOver: false, waits: closed };
-    // The ids do not continue from the action's cursor, so the step does nothing. The reply tells the main thread the cursor.
+    // If `after` is not the action's cursor, the step does nothing. The reply has the cursor, from which the main thread continues.
     if (!isSame(after, progress.cursor)) return { cursor: progress.cursor, isOver: false, waits: null };
     if (plan.backfill) return this.#fill(turn, action);
     const left = Math.min(stepJobsMax, (plan.limit ?? Number.POSITIVE_INFINITY) - takenBy(progress));
@@ -113,7 +113,7 @@ export class Actions {
     return { cursor: taken.cursor, isOver, waits };
   }
 
-  /** Handles a step of a backfill. The schedule actor decides how many occurrences the step takes. */
+  /** Handles a step of a backfill. The schedule actor decides how many occurrences the step handles. */
   #fill(turn: Turn, action: OpenAction): Omit<ActionStepReply, 'kind'> {
     const { plan, progress } = action;
     const report = this.backfill?.(plan.backfill!, progress.cursor, turn);

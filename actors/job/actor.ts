@@ -44,7 +44,7 @@ import { type AllJobCalls, scheduledJobs } from './scheduled-jobs.ts';
 import type { RunNowReply } from './time-protocol.ts';
 import { waitsOf } from './waits.ts';
 
-/** A message that the ledger thread sends to this actor, for instance when a host reports. Only `stop` comes from the main thread. */
+/** A message that the ledger thread sends to itself, for instance when a timer fires. Only `stop` comes from the main thread. */
 export type InnerMessage =
   | {
       readonly kind: 'outcomes';
@@ -64,7 +64,7 @@ export type InnerMessage =
    * handled late, when newer frames have been sent to the restarted host; these have greater ids and are not lost.
    */
   | { readonly kind: 'host_lost'; readonly slot: HostSlotName; readonly reason: string; readonly sentUpTo: number }
-  /** The host is stopping the task or no longer has it: the task's code cannot start any more. */
+  /** A host has confirmed the cancel of the task: none of the task's code can start any more. */
   | { readonly kind: 'cancelling'; readonly slot: HostSlotName; readonly frameId: number; readonly task: number }
   | { readonly kind: 'thread_replaced'; readonly slot: HostSlotName }
   | { readonly kind: 'alarm' }
@@ -283,8 +283,8 @@ export function startJobActor(options: JobActorOptions): JobActor {
   }
 
   /**
-   * Passes settled jobs to the pipeline actor. Jobs that the pipeline actor then creates may settle at once, so this is repeated until
-   * no settled jobs are left. True: some jobs had settled.
+   * Passes settled jobs to the pipeline actor, until no settled jobs are left: jobs that the pipeline actor then creates may settle at
+   * once. True: some jobs had settled.
    */
   function moveRuns(turn: Turn): boolean {
     let settled = state.settled.take();
@@ -369,7 +369,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
       areHoldsDue = true;
     },
     dispatch(turn) {
-      // Delayed jobs whose time has come may be held, and held jobs may expire.
+      // If a timer is due, delayed jobs may become held, and held jobs may expire.
       areHoldsDue ||= delayed.isDue(turn.nowUs);
       const isBehind = delayed.step(turn);
       runs.seal(turn);

@@ -36,8 +36,8 @@ export class Awaited implements AwaitedJobs {
   }
 
   /**
-   * Reports that a job or run has ended, if callers wait for it. Must be called in the turn in which the job or run settles; `addKnown` also
-   * calls this method, after a commit.
+   * Reports the end of a job or run to the main thread, if callers wait for this job or run. Must be called in the turn in which the job or
+   * run settles. `addKnown` also calls this method, after a commit.
    */
   ended(id: JobId, turn: Turn): void {
     if (this.#ids.delete(formatId(id))) turn.tell('edge', { kind: 'job_settled', id } satisfies JobSettled);

@@ -12,7 +12,7 @@ export class Backlog {
   readonly attempts = new AttemptQueue();
   /** The number of jobs that wait in `attempts` and `blocks`. */
   waiting = 0;
-  /** The number of waiting jobs of the commands in the last call of `countOnly`. */
+  /** The number of waiting jobs of the commands that the last call of `countOnly` named. */
   counted = 0;
   #countedCommands: ReadonlySet<string> = noCommands;
 

@@ -17,7 +17,7 @@ export type CancelJob = {
 };
 /**
  * The answer to a CancelJob. `status`: the status of the job after the commit; null: there is no such job, or the open record of its
- * block is unusable. If the status is not final, the job or run is being stopped or, if `isEnding` is set, the run is in `finally` and
- * continues.
+ * block is unusable. `isEnding`: the run is in `finally` and goes on. If `isEnding` is absent and the status is not final, the job or run
+ * is being stopped.
  */
 export type CancelReply = { readonly kind: 'cancel'; readonly status: Status | null; readonly isEnding?: true };

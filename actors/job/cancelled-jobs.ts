@@ -1,5 +1,5 @@
-// Ends jobs that were cancelled, have expired or are past their deadline: waiting jobs, at the head of their lane or elsewhere, and jobs
-// whose attempt was stopped.
+// Ends jobs that were cancelled, have expired or are past their deadline. Such a job waits, or its attempt was stopped, has failed or was
+// lost.
 import { type Body, emptyBody, encodeBody, failedBody } from '../../runtime/host/wire/outcome.ts';
 import { jobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
@@ -40,8 +40,8 @@ function isOverdue(state: JobState, { open, index }: OpenAttempt): boolean {
 }
 
 /**
- * Ends a job that was cancelled or is past its deadline, and that waits or was returned unstarted. No observation or hook reports
- * this end if the job was at its first attempt and was cancelled only with a run.
+ * Ends a job that was cancelled or is past its deadline, and that waits or was returned unstarted. If the job was at its first attempt
+ * and was cancelled only with a run, no observation reports the end, and no hook starts.
  */
 export function endUnstarted(state: JobState, turn: Turn, job: OpenAttempt): void {
   const { open, index } = job;

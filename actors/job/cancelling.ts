@@ -1,6 +1,6 @@
-// Cancels jobs and runs. Right after the commit, hosts are asked to stop the cancelled jobs that they run. A cancelled waiting job ends in
-// the commit that records the cancel or, if recovery has not read its block yet, when recovery reads the block. The waiting jobs of
-// a cancelled run end in later turns, a limited number in each.
+// Cancels jobs and runs. Right after the commit, hosts are told to stop the running jobs. A cancelled waiting job ends in the commit that
+// records the cancel or, if recovery has not read its block yet, when recovery reads the block. The waiting jobs of a cancelled run
+// may take several turns to end: a limited number ends in each.
 
 import { blockOf, indexOf, type JobId, jobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
@@ -22,9 +22,9 @@ import { BlockCache, twoBlocks } from './views/block-cache.ts';
 import { openOf } from './views/job-view.ts';
 import { findJob } from './views/jobs.ts';
 
-/** The maximum number of jobs that one turn ends or cancels inside cancelled runs, and that one call of `cancelAll` handles. */
+/** The maximum number of jobs that the walks (`Walk`) of one turn end or cancel, and that one call of `cancelAll` handles. */
 export const cancelledPerTurnMax = 256;
-/** The maximum number of jobs that one turn examines in trees with cancelled runs. */
+/** The maximum number of jobs that the walks of one turn examine. */
 const examinedPerTurnMax = 16_384;
 const blocksPerScan = 16;
 /** Greater than every block key. */
@@ -37,9 +37,9 @@ const afterBlocks = Buffer.alloc(12, 0xff);
 const plainly = { detached: false, force: false };
 
 /**
- * A walk through the blocks of a tree, which ends the waiting jobs of cancelled runs. It may take several turns. `from`, a key of the table
- * `tree`, and `index`: the block and the job at which the walk continues. A walk begins at the block of a cancelled run, because the jobs
- * of the run are in later blocks.
+ * A walk through the blocks of a tree, which ends the waiting jobs of cancelled runs. It may take several turns. The walk continues at
+ * `from`, the key of a block in the table `tree`, with the job `index` of this block. A walk begins at the block of a cancelled run, because
+ * the jobs of the run are in later blocks.
  */
 type Walk = { readonly root: JobId; from: Buffer; index: number };
 
@@ -60,7 +60,7 @@ export class Cancelling {
   readonly #asked: { readonly caller: WaitingCancel; readonly left: Set<OpenAttempt> }[] = [];
   /** The callers that, as of the last commit, wait for an answer. The set outlives the actors (`OutstandingFrames.cancels`). */
   readonly #callers: Set<WaitingCancel>;
-  /** The last turn that began or continued a walk. The walks continue in a later turn, because reads of the store do not show this turn's writes. */
+  /** The last turn that began or continued a walk. The walks continue in a later turn, because reads of the store do not show that turn's writes. */
   #turn: Turn | null = null;
 
   constructor(state: JobState, dispatcher: Dispatcher, pipeline: PipelineCalls, callers: Set<WaitingCancel>) {
@@ -120,7 +120,7 @@ export class Cancelling {
     return outcomes;
   }
 
-  /** Stops the runs that `takeOverdue` (protocol.ts) returns. True: some were stopped. */
+  /** Stops the runs that `takeOverdue` (protocol.ts) returns. True: some runs were stopped. */
   stopOverdue(turn: Turn): boolean {
     const stopped = new Set<string>();
     for (const { run, cancel } of this.#pipeline.takeOverdue(turn)) {
@@ -217,8 +217,8 @@ export class Cancelling {
   }
 
   /**
-   * Must be called at the end of a turn. Removes detached cancels that are complete (`#isQuiet`), and answers the callers whose jobs have
-   * been stopped.
+   * Must be called at the end of a turn. Removes detached cancels that are complete (`#isQuiet`), and answers callers
+   * (`#answerStopped`).
    */
   close(turn: Turn): void {
     const { detached } = this.#state.cancels;
@@ -226,7 +226,7 @@ export class Cancelling {
     if (this.#asked.length > 0) this.#answerStopped(turn);
   }
 
-  /** Answers the callers whose jobs have all been stopped, have ended or have left their host. */
+  /** Answers a caller if, for each of the caller's jobs, a host has confirmed the cancel or no host has the job. */
   #answerStopped(turn: Turn): void {
     const active = new Set(Array.from(this.#dispatcher.active(), ({ job }) => job));
     for (const asked of this.#asked.splice(0)) {
@@ -237,8 +237,8 @@ export class Cancelling {
   }
 
   /**
-   * Cancels a job, unless it has settled. If recovery has read its block and no host has the job, the job is added to `waiting`:
-   * the caller must then call `endWaiting` in this turn.
+   * Cancels a job, unless it has settled. If recovery has read its block and no host has the job, adds the job to `waiting`. Then
+   * `endWaiting` must be called with `waiting` in this turn.
    */
   #cancelJob(turn: Turn, id: JobId, cancel: Cancel, waiting: JobsToEnd): OperationOutcome {
     const state = this.#state;
@@ -253,7 +253,7 @@ export class Cancelling {
     return isEnding ? 'ending' : 'done';
   }
 
-  /** Whether the job is unsettled although its block was not found: recovery has not read the block yet. */
+  /** Whether the job, whose block was not found, is unsettled. If it is, recovery has not read the block yet. */
   #isUnread(id: JobId): boolean {
     const status = this.#statusOf(id);
     return status === 'queued' || status === 'running';
@@ -280,7 +280,7 @@ export class Cancelling {
     const root = block ? (groupOf(block, indexOf(run)).group.root ?? run) : run;
     const from = Buffer.concat([root, blockOf(run)]);
     const walk = this.#walks.get(keyText(root));
-    // A walk that has passed the new run goes back to it.
+    // A walk that has passed the block of this run goes back to the block.
     if (!walk) this.#walks.set(keyText(root), { root, from, index: 0 });
     else if (Buffer.compare(from, walk.from) <= 0) Object.assign(walk, { from, index: 0 });
   }
@@ -335,8 +335,8 @@ export class Cancelling {
   }
 
   /**
-   * The indexes in `ranges` that the walk has not passed, except indexes of settled jobs if the block is in memory. None if the block is
-   * not open.
+   * The indexes in `ranges` that the walk has not passed. If the block is in memory, indexes of settled jobs are left out. If the block is
+   * not open, there are none.
    */
   *#left({ index: first }: Walk, key: Buffer, ranges: readonly number[]): Iterable<number> {
     const open = this.#state.open.get(keyText(key));
@@ -349,8 +349,8 @@ export class Cancelling {
   }
 
   /**
-   * Handles the job that the walk has reached, if the job belongs to a cancelled run: adds a waiting job to `wanted`, and cancels
-   * a job that is itself a run. True: the job was added or cancelled.
+   * Handles the job that the walk has reached. If the job waits and belongs to a cancelled run, adds the job to `wanted`. If the job is
+   * itself a run to which a cancel applies, cancels the run. True: the job was added or cancelled.
    */
   #drop(key: Buffer, index: number, wanted: JobsToEnd): boolean {
     const state = this.#state;
@@ -361,7 +361,7 @@ export class Cancelling {
     }
     const run = state.cancelledRun(open, index);
     if (!run) return false;
-    // A host has the job, and was told to stop it when the run was cancelled.
+    // If a host has the job, the host was told to stop it when the run was cancelled.
     if (this.#has(open, index)) return false;
     addTo(wanted, open, index);
     return true;

@@ -82,7 +82,7 @@ export class Cancels {
     return this.#marks.get(keyText(id))?.cancel;
   }
 
-  /** Marks the job or run. The new mark replaces an earlier mark, but keeps its counts of jobs and elements that never started. */
+  /** Marks the job or run. If an earlier mark exists, the new mark replaces it, and takes over its counts (`notStarted`). */
   mark(turn: Turn, id: JobId, cancel: Cancel): void {
     const mark = this.#marks.get(keyText(id));
     const marked = mark ? { ...cancel, notStarted: mark.cancel.notStarted } : cancel;
@@ -92,7 +92,7 @@ export class Cancels {
     this.#known.clear();
   }
 
-  /** Makes the cancel of this run detached: the cancel then also covers runs that events of the run's jobs start (detached-cancels.ts). */
+  /** Makes the cancel of this run detached. The cancel then also covers runs that events of the run's jobs start (detached-cancels.ts). */
   detach(turn: Turn, run: JobId, cancel: Cancel): void {
     this.detached.add(turn, run, cancel);
     this.#known.clear();
@@ -140,8 +140,8 @@ export class Cancels {
 
   /**
    * The run itself if it is marked, otherwise the nearest marked run that contains it, otherwise the run whose detached cancel covers it.
-   * An open run that a detached cancel covers gets a mark of its own (`#follow`). For a run in `finally`, only its own mark counts. Null: there
-   * is no such run.
+   * An open run that a detached cancel covers gets a mark of its own (`#follow`). For a run in `finally`, only its own mark counts. Null: no
+   * cancel applies to the run.
    */
   around(run: JobId): JobId | null {
     if (!this.haveRuns) return null;
@@ -179,14 +179,17 @@ export class Cancels {
     return run;
   }
 
-  /** Whether `run` is `outer`, is inside `outer`, or is covered by the detached cancel of `outer`. */
+  /**
+   * Whether a cancel of `outer` applies to `run`: `run` is `outer`, is inside `outer`, or is covered by the detached cancel of `outer`. To
+   * a run in `finally`, only its own cancel applies.
+   */
   isUnder(run: JobId, outer: JobId): boolean {
     const name = keyText(outer);
     for (let at: JobId | null = run; at; at = this.#openRuns.callerOf(at)) if (keyText(at) === name) return true;
     return !this.#isFinal(run) && this.detached.covers(outer, run);
   }
 
-  /** Counts jobs and elements of fan-outs that never started because this run was cancelled. */
+  /** Counts jobs that never started, and elements of fan-outs that never became jobs, because this run was cancelled. */
   countNotStarted(run: JobId, jobs: number, elements: number): void {
     const mark = this.#marks.get(keyText(run));
     if (!mark) return;

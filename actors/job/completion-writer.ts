@@ -127,12 +127,12 @@ export class CompletionWriter {
     this.#change(plugin, command).counts.running += jobs;
   }
 
-  /** Adds `jobs`, which may be negative, to the number of delayed jobs. */
+  /** Changes the number of delayed jobs by `jobs`. Negative: so many jobs are no longer delayed. */
   delayed(plugin: string, command: string, jobs: number): void {
     this.#change(plugin, command).counts.delayed += jobs;
   }
 
-  /** Must be called when the actors start: sets the counters of running jobs to zero. The jobs of adopted frames are then counted again. */
+  /** Sets the counters of running jobs to zero. Must be called when the actors start, before the jobs of adopted frames are counted again. */
   nothingRuns(): void {
     for (const account of this.#accounts.values()) {
       const { plugin, command, counts } = account;
@@ -154,7 +154,7 @@ export class CompletionWriter {
     return this.#momentUs;
   }
 
-  /** Called when the actors start, for each open action, with the commit time of its moment. Later commits get later times. */
+  /** Gives all later commits times after `us`. Called for each open action when the actors start, with the commit time of its moment. */
   wasGiven(us: number): void {
     this.#givenUs = Math.max(this.#givenUs, us);
   }
@@ -226,8 +226,8 @@ export class CompletionWriter {
   }
 
   /**
-   * Writes the changes of this turn. Returns the newest time in the journal, and `changes`: the number of accepted jobs plus the number
-   * of ended attempts.
+   * Writes the changes of this turn. Returns the newest time in the journal (`journalUs`), and the number of accepted jobs plus the number
+   * of ended attempts (`changes`).
    */
   close(batch: Batch): { readonly journalUs: number; readonly changes: number } {
     const { journalUs } = this;

@@ -1,11 +1,11 @@
-// How the custody (records/retry.ts) of an attempt that has left its block changes. In the table, `it` is the attempt.
+// The custody (records/retry.ts) of an attempt that has left its block, and how it changes. In the table, `it` is the attempt.
 //
 //   event                                           custody       next
 //   a frame takes it                                waiting       sent, or sentAlone if the frame has no other job
 //                                                   suspect       sentAlone
 //   it ends                                         in flight     the job ends, or its next attempt is waiting
 //   it is returned unstarted                        in flight     waiting, or suspect if it was in quarantine
-//   another job ended its thread or process         in flight     suspect if the command is retry-safe, otherwise charged
+//   it may have begun; its thread or process ended  in flight     suspect if the command is retry-safe, otherwise charged
 //   its host died and had other jobs, too           in flight     suspect if the command is retry-safe, otherwise charged
 //   its host died and had no other job              in flight     charged; the next attempt is suspect
 //   the service stops                               in flight     waiting if the command is retry-safe, otherwise charged
@@ -64,9 +64,9 @@ function withState(
 }
 
 /**
- * Charges an attempt that was lost with its host or with the service: the attempt counts as failed. The job is retried at once if its
- * command and its retry policy allow another attempt, and otherwise ends. A job that was cancelled or is past its deadline ends as cancelled
- * or timed out.
+ * Charges an attempt that was lost, for instance with its host or with the service: the attempt has failed. If the command and the retry
+ * policy allow another attempt, the job is retried at once; otherwise it ends. A job that was cancelled or is past its deadline ends as
+ * cancelled or timed out.
  */
 export function charge(
   state: JobState,
@@ -91,7 +91,7 @@ export function charge(
 }
 
 /**
- * Makes an attempt that a host had wait again, uncharged: the attempt becomes `waiting` or `suspect`. Null: the job ended instead,
+ * Changes the custody of an attempt from in flight to `waiting` or `suspect`, without charging the attempt. Null: the job ended instead,
  * because it was cancelled or is past its deadline. `lost`: the body for that end; null: no plugin code has run.
  */
 export function giveBack(
@@ -126,8 +126,8 @@ export function recover(state: JobState, turn: Turn, job: OpenAttempt): void {
     lane.enqueueAttempt({ ...job, custody: 'suspect' });
   } else if (!hasRecord(job)) lane.enqueueAttempt(job);
   else {
-    // The job waits at most as long as the longest backoff of its plugin or of its step, even if the clock was set back in the meantime. To
-    // find the step's policy, the block must be read, so this policy is used only for a long wait.
+    // Even if the clock was set back in the meantime, the job waits at most for the longest backoff of its plugin or of its step. The step's
+    // policy is in the block, which is read only if the wait is long.
     const isLong = job.dueUs > turn.nowUs + lane.retry.backoffMaxMs * 1000;
     const latestUs = isLong ? turn.nowUs + state.policyOf(job).backoffMaxMs * 1000 : job.dueUs;
     state.delay({ ...job, dueUs: Math.min(job.dueUs, latestUs) });

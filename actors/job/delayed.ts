@@ -189,8 +189,8 @@ export class Delayed {
   }
 
   /**
-   * Gives the delayed job or run another time; a time that has passed makes it due at once. False: the job or run is not delayed, or
-   * waits in the queue of its schedule, or its block has not been read since the start.
+   * Gives the delayed job or run another time. If this time has passed, the job or run is due at once. False: the job or run is not
+   * delayed, or waits in the queue of its schedule. Also false: its open record is unusable, or has not been read since the start.
    */
   reschedule(turn: Turn, id: JobId, runAtUs: number): boolean {
     const { state } = this.#options;

@@ -47,7 +47,7 @@ export type DispatcherPorts = {
   readonly onIsolated?: (plugin: string) => void;
 };
 
-/** Lanes that take turns (`turns`) for the places of the same slots. `hasRunners`: whether runners run their jobs. */
+/** Lanes that take turns (`turns`) for the places of the same slots. `hasRunners`: whether runners run the jobs. */
 type DispatchGroup = { readonly turns: RoundRobin; readonly slots: readonly HostSlot[]; readonly hasRunners?: boolean };
 
 /** A turn stops dispatching once it has moved or ended about this many jobs without sending them. Moving a whole block counts as one. */
@@ -109,7 +109,7 @@ export class Dispatcher {
     for (const slot of slots) slot.host = this.#outstanding.hostOf(slot.name);
   }
 
-  /** Takes over the frames that the previous actors sent and that hosts still have. */
+  /** Adopts the frames that the previous actors sent and that hosts still have. */
   adopt(): ReadonlyMap<KeyText, AdoptedBlock> {
     return adoptFrames(this.#state, this.#outstanding, this.#slots);
   }
@@ -148,7 +148,7 @@ export class Dispatcher {
     return this.#pause;
   }
 
-  /** Sends frames to hosts with free places, after the commit. True: another turn must follow (`heldMovesPerTurnMax`). */
+  /** Makes frames for hosts with free places, and sends them after the commit. True: another turn must follow (`heldMovesPerTurnMax`). */
   dispatch(turn: Turn): boolean {
     if (this.#turn !== turn) {
       this.#turn = turn;
@@ -277,8 +277,9 @@ export class Dispatcher {
   }
 
   /**
-   * Handles tasks that a host returns. A task that has not begun waits again; if a quarantine host returns it, it becomes a suspect. A
-   * task that may have begun is charged if its command must not run twice; otherwise it becomes a suspect.
+   * Handles tasks that a host returns. A task that may have begun is charged if its command must not run twice. Any other task waits again,
+   * unless its job was cancelled or is past its deadline. If the task may have begun, or if a quarantine host returns it, it waits as a
+   * suspect.
    */
   returned(turn: Turn, slotName: HostSlotName, frameId: number, tasks: readonly number[], reason: ReturnReason): void {
     const slot = this.#slots.get(slotName)!;
@@ -336,7 +337,7 @@ export class Dispatcher {
     state.observations.plain('worker.replaced', turn.nowUs, { host: slotName });
   }
 
-  /** Stops the hosts. Resolves when no plugin code runs any more. Nothing may be dispatched afterwards. */
+  /** Stops the hosts. Resolves when no plugin code runs any more. No job may be dispatched afterwards. */
   async stop(graceMs: number): Promise<void> {
     await Promise.all([...this.#slots.values()].map(({ host }) => host?.stop(graceMs)));
   }
@@ -367,7 +368,7 @@ export class Dispatcher {
     turn.after(() => this.#outstanding.finished(slot.name, frame.id));
     countFinished(slot, frame);
     for (const { open } of frame.jobs) {
-      // From now on, only jobs that are delayed or have a record in `retries` can need the decoded block, which is then read again.
+      // If this holds, only jobs that are delayed or have a record in `retries` can need the decoded block. For these, it is read again.
       if (open.inFlight === 0 && open.next === open.count && !open.hasReturned) this.#state.release(open);
     }
   }

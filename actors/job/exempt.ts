@@ -1,5 +1,5 @@
 // A pause of the whole service does not hold the phases of cancelled runs, nor the runs that these phases call. The jobs of these phases
-// and runs are exempt. Because the pause holds their lanes, each of them runs alone in a quarantine host.
+// and runs are exempt. Because the pause holds the lanes of exempt jobs, each of these jobs runs alone in a quarantine host.
 import { blockKeyBytes, blockOf, indexOf, type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { readRunDeadlineKey } from '../pipeline/records/run-deadline.ts';
@@ -15,7 +15,7 @@ export function isExempt(state: JobState, job: Pick<OpenAttempt, 'open' | 'index
   return run !== null && state.openRuns.exemptSince(run) !== null;
 }
 
-/** Queues an attempt: in its lane or, if it is exempt, for the quarantine. */
+/** Queues an attempt: for the quarantine if its job is exempt, otherwise in its lane. */
 export function enqueue(state: JobState, job: OpenAttempt): void {
   if (isExempt(state, job)) state.suspects.push(job);
   else state.lane(job.open.plugin).enqueueAttempt(job);
@@ -41,7 +41,7 @@ export class ExemptJobs {
     this.#state = state;
   }
 
-  /** Continues the search for exempt jobs. True: another turn must follow. */
+  /** While the service is paused, continues the search for exempt jobs. True: another turn must follow. */
   step(turn: Turn): boolean {
     const { pauses, isLoaded } = this.#state;
     const wasPaused = this.#isPaused;
@@ -107,7 +107,7 @@ export class ExemptJobs {
     if (open.inFlight === 0) state.release(open);
   }
 
-  /** Called when the pause has ended: exempt jobs that still wait return to their lanes. */
+  /** Called when the pause has ended. Exempt jobs that still wait return to their lanes, unless they are suspects. */
   #giveBack(): void {
     const { suspects } = this.#state;
     for (const job of suspects.splice(0)) {

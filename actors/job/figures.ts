@@ -33,8 +33,8 @@ function oldestMs(state: JobState, lane: Lane): number | null {
 }
 
 /**
- * When the job began to wait, in ms since the epoch. For a retry: when it was due. For an attempt that a restart interrupted: when it was
- * dispatched. For a delayed job whose block is in memory: its time to run. For any other job: when it was accepted.
+ * When the waiting job became ready to run, in ms since the epoch: the latest of its acceptance, the `dueUs` of its attempt and, if its
+ * block is in memory, its time to run.
  */
 function waitsSinceMs(state: JobState, { open, index, dueUs }: OpenAttempt): number {
   const runAtUs = open.isTimed && open.block ? (state.times.of(open, open.block, index)?.runAtUs ?? 0) : 0;

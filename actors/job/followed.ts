@@ -1,4 +1,4 @@
-// Jobs and runs whose end another actor of the ledger thread handles in the same commit.
+// Jobs and runs whose end the schedule actor handles in the same commit.
 import { formatId, type JobId } from '../../runtime/ids.ts';
 import type { EndedJob, FollowedJobs } from '../schedule/protocol.ts';
 import type { TerminalStatus } from './records/job.ts';
@@ -19,7 +19,7 @@ export class FollowedEnds implements FollowedJobs {
     this.#ids.delete(formatId(id));
   }
 
-  /** Must be called when a job settles, in the same turn. */
+  /** Must be called in the turn in which a job or run settles. */
   ended(id: JobId, status: TerminalStatus): void {
     const text = formatId(id);
     if (this.#ids.delete(text)) this.#ended.push({ id: text, status });

@@ -1,5 +1,5 @@
-// Handles held jobs, some per turn. Moves them out of the way of other commands, and back into their lane when their hold ends. Charges
-// `lost` attempts whose commands are available again. Ends the jobs of holds that have lasted too long.
+// Handles held jobs, some per turn. Jobs of a held command are moved out of the way of other commands, and back into their lane when the
+// hold ends. `lost` attempts whose commands are available again are charged. The jobs of holds that have lasted too long are ended.
 import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { Backlog } from './backlog.ts';
@@ -11,8 +11,8 @@ import type { OpenAttempt } from './open-attempt.ts';
 import type { Hold } from './records/hold.ts';
 
 /**
- * Moves jobs from the head of the lane to the backlogs of their commands, until the next command is neither missing nor paused. A move
- * takes a single attempt or a whole block. Returns the number of moves, at most `movesMax`.
+ * While the command of the lane's next job is missing or paused, moves the job, or its whole block, to the backlog of this command. Makes
+ * at most `movesMax` moves, and returns their number.
  */
 export function moveToHeld(lane: Lane, movesMax: number): number {
   let moves = 0;
@@ -36,9 +36,9 @@ function takeBack(lane: Lane, movesMax: number): number {
 }
 
 /**
- * Charges `lost` attempts whose commands are available again, and moves jobs back into their lane if their command can run again. Ends the
- * jobs of holds that have lasted too long. `max`: the maximum number of jobs that are charged, moved or ended. Moving a whole block counts
- * as one.
+ * Charges `lost` attempts whose commands are available again. Moves jobs back into their lane if their command can run again. Ends the jobs
+ * of holds that have lasted too long. `max`: the maximum number of jobs that are charged, moved or ended. Moving a whole block counts as
+ * one.
  */
 export function advanceHolds(
   state: JobState,

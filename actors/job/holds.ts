@@ -59,8 +59,8 @@ export class Holds {
   }
 
   /**
-   * Records that exactly the holds in `used` have jobs: stores those that are not stored yet, removes all other stored holds, and writes
-   * the times at which the removed holds ended.
+   * Stores the holds in `used`, which are the holds that have jobs, and removes all other stored holds. Also writes the times at which the
+   * removed holds ended.
    */
   keep(turn: Turn, used: ReadonlySet<Hold>): void {
     for (const [key, hold] of this.#known) {

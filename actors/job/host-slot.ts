@@ -6,8 +6,8 @@ import type { CommandLane, Lane } from './lane.ts';
 import { frameTasksMax, frameUsTarget, programsUsTarget } from './pace.ts';
 
 /**
- * The maximum number of hosts for programs that each run one attempt. A host may run many such programs at once, but it is blocked while it
- * starts one, so several hosts start programs faster.
+ * The maximum number of hosts for programs that each run one attempt. Such a host may run many programs at once. The start of a program
+ * blocks the host, so several hosts start programs faster.
  */
 export const programHostsMax = 4;
 
@@ -28,8 +28,8 @@ export type HostSlotName =
 export type HostSlot = {
   readonly name: HostSlotName;
   /**
-   * The runtimes of the plugins that the host runs. Programs have hosts without plugin threads where possible, because starting a process
-   * takes longer the more memory its parent has.
+   * The runtimes of the plugins that the host runs. Where possible, programs run in hosts without plugin threads: the more memory a host
+   * has, the longer it takes to start a process.
    */
   readonly runtimes: readonly Runtime[];
   /** How many threads the host has, or how many programs it may run at once. In the slot `concurrent`: per command. */
@@ -43,8 +43,8 @@ export type HostSlot = {
   /** The number of slow frames (job-frame.ts). While there are any, no frame may wait behind another. */
   slow: number;
   /**
-   * Whether the host has returned jobs of a frame without a runner as `crowded` (plugin-host.ts). Until its next report of ended tasks, no
-   * frame may wait behind another.
+   * Set when the host returns jobs of a frame without a runner as `crowded` (plugin-host.ts), until the host next reports ended tasks.
+   * During this time, no frame may wait behind another.
    */
   congested: boolean;
   busyRunners: number;
@@ -75,7 +75,10 @@ export function concurrentSlot(threads: number): HostSlot {
   return emptySlot('concurrent', ['worker', 'process'], threads, 0, true);
 }
 
-/** The slots for programs that each run one attempt. The places are divided among several hosts; the first hosts may have one more place. */
+/**
+ * The slots for programs that each run one attempt. The places are divided among several hosts; the first hosts may have one place more
+ * than the others.
+ */
 export function programSlots(places: number): readonly HostSlot[] {
   const count = Math.min(places, programHostsMax);
   return Array.from({ length: count }, (_, i) =>
@@ -97,9 +100,8 @@ export function singleJobSlot(name: HostSlotName): HostSlot {
 }
 
 /**
- * Chooses the slot with the fewest frames among those with room for the command: no frame waits in one slot while another has a
- * free place. Among equals the first slot is chosen, because its processes are the most likely to be warm. Undefined: no slot has
- * room.
+ * Chooses the slot with the fewest frames among those with room for the command. So no frame waits in one slot while another slot has a free
+ * place. Among equals the first slot is chosen, because its processes are the most likely to be warm. Undefined: no slot has room.
  */
 export function freeSlotFor(slots: readonly HostSlot[], command: CommandLane): HostSlot | undefined {
   let best: HostSlot | undefined;
@@ -128,7 +130,7 @@ function fairShare(slots: readonly HostSlot[], waiting: number): number {
   return Math.max(1, Math.floor(waiting / (framesPerPlace * places)));
 }
 
-/** The maximum number of jobs in the next frame. If the lane is isolated or its breaker half open, jobs run one at a time. */
+/** The maximum number of jobs in the next frame. If the lane is isolated or its breaker is half open, jobs run one at a time. */
 export function tasksMax(
   lane: Lane,
   { runners, concurrency }: CommandLane,

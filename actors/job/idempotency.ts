@@ -1,6 +1,6 @@
-// Remembers the jobs, runs or action that each request with an idempotency key (protocol.ts) has created. The value of a key is the hash
-// of the request (16 bytes), followed by the id of the job (16). Several ids, which are mostly consecutive, are stored as ranges: for
-// each range, the first id (16) and the number of ids (4).
+// Remembers the jobs, runs or action that each request with an idempotency key (protocol.ts) has created. The remembered value of a key is
+// the hash of the request (16 bytes), followed by the id of the job (16). Several ids, which are mostly consecutive, are stored as ranges:
+// for each range, the first id (16) and the number of ids (4).
 import { blockOf, indexOf, isOfBlock, jobIdBytes, writeJobId } from '../../runtime/ids.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';

@@ -1,5 +1,5 @@
 // Counts the jobs that hosts have, in total and by lane, runner, block and command, and the frames that hosts have, by slot and lane. The
-// counts change when a frame is sent, when one of its tasks is reported, and when the frame has ended.
+// counts change when a frame is sent or adopted, when one of its tasks is reported, and when the frame has ended.
 
 import type { HostSlot } from './host-slot.ts';
 import type { JobFrame } from './job-frame.ts';
@@ -16,7 +16,7 @@ export function countSent(state: JobState, slot: HostSlot, frame: JobFrame): voi
   lane.running += left;
   state.running += left;
   state.completions.running(lane.name, command.name, left);
-  // Without a runner the jobs of a frame run one after another.
+  // Without a runner, the jobs of a frame run one after another, so they count as one.
   lane.inFlight += runner < 0 ? 1 : left;
   if (runner >= 0) slot.busyRunners += command.runners.take(runner, left);
 }

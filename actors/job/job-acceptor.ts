@@ -156,13 +156,13 @@ export class JobAcceptor {
     this.#state.unsettled += payloads.length;
   }
 
-  /** Writes the blocks that are not full yet, and queues their jobs, except jobs that are delayed or failed at their creation. */
+  /** Writes the remaining blocks of this turn, and queues their jobs, except jobs that are delayed or failed at their creation. */
   seal(turn: Turn): void {
     for (const filling of this.#builders.values()) this.#close(turn, filling);
     this.#builders.clear();
   }
 
-  /** `timeoutMs`: the time limit that a step sets for an attempt; undefined: none. All jobs of a block have the same `timeoutMs`. */
+  /** `timeoutMs`: the time limit that a step sets for each attempt; undefined: none. All jobs of a block have the same `timeoutMs`. */
   #builderFor(
     turn: Turn,
     plugin: string,

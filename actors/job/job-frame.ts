@@ -34,7 +34,7 @@ export type JobFrame = {
   readonly ids: Uint8Array;
 };
 
-/** Takes the next waiting jobs of a lane as a frame, at most `tasksMax`. `runner`: the number of the runner that runs them; -1: none. */
+/** Makes a frame of the lane's next waiting jobs, at most `tasksMax`. `runner`: the number of the runner that runs them; -1: no runner. */
 export function pickFrame(
   state: JobState,
   turn: Turn,

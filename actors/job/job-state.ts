@@ -75,7 +75,7 @@ export class JobState {
   readonly newReruns = new NewReruns();
   readonly times: JobTimesTable;
   readonly settled = new SettledJobs();
-  /** By key: open blocks, except those of runs and actions. Unread blocks, and blocks with only delayed jobs, may be missing. */
+  /** By key: open blocks, except those of runs and actions. Unread blocks, and blocks with only delayed unsettled jobs, may be missing. */
   readonly open = new Map<KeyText, OpenBlock>();
   /** Suspects and exempt jobs (exempt.ts) that wait for a slot of the quarantine. */
   readonly suspects: OpenAttempt[] = [];
@@ -181,7 +181,7 @@ export class JobState {
 
   /**
    * Ends a job. One commit contains the attempt (the job's log), the entry in the journal, the counters, and the consequences for a run.
-   * `isSilent`: no observation or hook reports the end.
+   * `isSilent`: no observation reports the end, and no hook starts.
    */
   end(
     turn: Turn,
@@ -256,7 +256,7 @@ export class JobState {
     return member;
   }
 
-  /** Stores the new custody of the job's attempt or, if `attempt` is greater, of its next attempt. Returns the attempt in its new custody. */
+  /** Stores the new custody of the job's attempt with the number `attempt`: the current attempt or the next one. Returns this attempt. */
   move(turn: Turn, job: OpenAttempt, custody: Custody, dueUs: number, attempt = job.attempt): OpenAttempt {
     const { open, index } = job;
     const moved = { open, index, attempt, custody, dueUs };
@@ -291,15 +291,15 @@ export class JobState {
     return run && this.cancels.around(run);
   }
 
-  /** Whether a cancel of the job itself, or around it, applies to the job: then the job is neither started nor retried. */
+  /** Whether the job itself was cancelled, or the cancel of a run applies to it. If so, the job is neither started nor retried. */
   isCancelled({ open, index }: Pick<OpenAttempt, 'open' | 'index'>): boolean {
     if (this.cancels.isEmpty) return false;
     return this.cancels.of(jobId(open.keyBytes, index)) !== undefined || this.cancelledRun(open, index) !== null;
   }
 
   /**
-   * Why the job is neither started nor retried: a cancel applies to it (`isCancelled`), or its deadline has passed. Null: there is no such
-   * reason.
+   * Why the job must neither start nor be retried: a cancel applies to it (`isCancelled`), or its deadline has passed. Null: there is no
+   * such reason.
    */
   stopOf(job: Pick<OpenAttempt, 'open' | 'index'>, nowUs: number): 'cancelled' | 'timed_out' | null {
     if (this.isCancelled(job)) return 'cancelled';
@@ -319,8 +319,8 @@ export class JobState {
   }
 
   /**
-   * Removes the attempt of a waiting job from its queue or, if the job is delayed, ends the delay. Undefined: the job does not wait, or it
-   * waits in `blocks` of a backlog.
+   * Removes the attempt of a waiting job from its queue or, if the job is delayed, ends the delay. Returns the attempt. Undefined: the job
+   * does not wait, or it waits in `blocks` of a backlog.
    */
   withdraw(open: OpenBlock, index: number): OpenAttempt | undefined {
     if (this.wake(open, index)) return firstAttempt(open, index);
@@ -389,7 +389,7 @@ export class JobState {
     return paused;
   }
 
-  /** Drops the decoded block. */
+  /** Drops the decoded block from memory. */
   release(open: OpenBlock): void {
     if (open.cachedBytes > 0) this.cachedBytes -= open.cachedBytes;
     open.cachedBytes = 0;

@@ -68,7 +68,7 @@ export class JobTimesTable {
     this.#set(turn, jobs, block, timesOf(options, block.createdUs, runAtUs));
   }
 
-  /** Called when all jobs of the block have ended: removes the block's remaining timers. */
+  /** Removes the block's remaining timers. Called when all jobs of the block have ended. */
   end(batch: Batch, open: OpenBlock, block: Block): void {
     for (const [place, first] of block.starts.entries()) {
       const { options } = block.group(place);
@@ -129,7 +129,7 @@ export class JobTimesTable {
     batch.remove('timers', timerKey(timer));
   }
 
-  /** Called when all timers up to `nowUs` have been handled or skipped. */
+  /** Finds the time of the next timer. Called when all timers whose time has come were handled or skipped. */
   handled(nowUs: number): void {
     this.nextUs = earlier(nextTimerUs(this.#reader, nowUs), this.#setUs);
   }

@@ -44,9 +44,9 @@ export class Lane extends Backlog {
   readonly lost: OpenAttempt[] = [];
   /** The circuit breaker. Null: none is configured. */
   breaker: Breaker | null = null;
-  /** When the lane's breaker became half open, in µs: it lets one job run at a time. Null: the breaker is not half open. */
+  /** When the lane's breaker became half open (breaker.ts), in µs. Null: the breaker is not half open. */
   probingSinceUs: number | null = null;
-  /** The retry policy in the newest configuration that has this plugin; the default policy if none has had it since the start. */
+  /** The retry policy in the newest configuration since the start that has this plugin. If no configuration had it: the default policy. */
   retry: RetryPolicy = retryDefault;
   /** Whether any command of the plugin has runners. */
   #isConcurrent = false;
@@ -98,7 +98,7 @@ export class Lane extends Backlog {
     for (const [name, command] of this.#commands) this.#known.set(name, command);
   }
 
-  /** The hold of the jobs of this command. Null: they are not held. `isExempt`: whether a pause of the service is ignored. */
+  /** The hold of the jobs of this command. Null: they are not held. `isExempt`: whether to ignore a pause of the service. */
   holdOf(command: string, isExempt = false): Hold | null {
     if (this.hold && !(isExempt && this.hold.isOfService)) return this.hold;
     return this.#commands.has(command) ? (this.#paused.get(command) ?? null) : this.#holdOfCommand(this.name, command);
@@ -192,7 +192,7 @@ export class Lane extends Backlog {
     return this.#known.get(name);
   }
 
-  /** Counts a frame of the command: 1 when the frame is sent or adopted, -1 when the frame has ended. */
+  /** Counts a frame of the command. `change`: 1 when the frame is sent or adopted, -1 when the frame has ended. */
   countFrame({ plugin }: CommandLane, change: 1 | -1): void {
     this.#framesOf.set(plugin, (this.#framesOf.get(plugin) ?? 0) + change);
   }

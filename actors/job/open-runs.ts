@@ -4,7 +4,7 @@ import type { Reader } from '../../runtime/store/store.ts';
 import { type Block, findBlock, groupOf } from './records/block.ts';
 import { keyText } from './records/open.ts';
 
-/** Caches its answers, which are valid until the next commit. */
+/** Finds out which blocks have jobs of open runs. The answers are cached, and are valid until the next commit. */
 export class OpenRuns {
   readonly #reader: Reader;
   readonly #known = new Map<string, boolean>();

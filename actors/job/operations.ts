@@ -84,8 +84,8 @@ export function openOperations(options: OperationsOptions): ApplyOperation {
 }
 
 /**
- * Whether the refusal makes `failed` the outcome of the job, instead of making the action wait: the configuration lacks the job's plugin,
- * command or pipeline.
+ * Whether the outcome of a refused job is `failed`, because the configuration lacks its plugin, command or pipeline. If not, the action
+ * waits.
  */
 function isFinal(refusal: Refusal): boolean {
   return refusal === 'unknown_plugin' || refusal === 'unknown_command' || refusal === 'unknown_pipeline';

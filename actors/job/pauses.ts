@@ -65,7 +65,7 @@ export class Pauses {
     this.#probing.clear();
   }
 
-  /** When the lane's breaker became half open, in µs: it lets one job run at a time. Null: the breaker is not half open. */
+  /** When the lane's breaker became half open (breaker.ts), in µs. Null: the breaker is not half open. */
   probingSince({ name }: Lane): number | null {
     if (this.#probing.size === 0) return null;
     return this.#probing.get(pauseKey({ kind: 'plugin', name, command: null })) ?? null;
@@ -130,9 +130,7 @@ export class Pauses {
     return found.find(pause => pause?.rejects) ?? null;
   }
 
-  /**
-   * When the next pause expires, in µs; null: no pause expires. Pauses whose breaker is half open do not count: they have expired already.
-   */
+  /** When the next pause expires, in µs; null: no pause expires. Pauses whose breaker is half open have expired already. */
   get nextEndUs(): number | null {
     let nextUs: number | null = null;
     for (const [key, { untilUs }] of this.#known)

@@ -237,11 +237,11 @@ export interface PipelineCalls {
   /** When the next run or phase must be stopped, in µs, or an earlier time; null: no open run has a time limit. */
   readonly nextDeadlineUs: number | null;
   /**
-   * Takes runs that must be stopped now, because their deadline, the time limit of their phase or the timeout of the step that called
+   * Returns runs that must be stopped now, because their deadline, the time limit of their phase or the timeout of the step that called
    * them has passed. If there are very many, the others follow in later turns. Each of these times is reported once.
    */
   takeOverdue(turn: Turn): readonly OverdueRun[];
-  /** The origin of an open run that the store may not contain yet. Null: the run is a root, is not open, or was read from the store. */
+  /** The origin of an open run. The run may not be stored yet. Null: the run is a root, is not open, or was read from the store. */
   begun(run: JobId): BegunRun | null;
   /** Whether events or hooks in the tree with this root wait to start runs. */
   haveWaitingEvents(root: JobId): boolean;
@@ -304,8 +304,8 @@ export type WaitsReply = { readonly kind: 'waits'; readonly waits: Waits | null 
 export type QueuedJobs = { readonly plugin: string; readonly command: string; readonly jobs: number };
 export type HeldJobs = QueuedJobs & { readonly detail: string; readonly sinceUs: number };
 /**
- * From the main thread: which jobs are held, other than by a pause? `next`: the commands of each plugin in another configuration. With
- * `next`, the question is which further jobs that configuration would hold. Answered with a HeldReply.
+ * From the main thread: which jobs are held, other than by a pause? `next`: by plugin, the commands that another configuration can run.
+ * With `next`, the question is which further jobs that configuration would hold. Answered with a HeldReply.
  */
 export type HeldQuery = {
   readonly kind: 'ask_held';

@@ -15,7 +15,7 @@ import { isAtLimit } from './round-robin.ts';
 /** A plugin is isolated when this many hosts have died within the window, each with a job of the plugin as its only job. */
 export const endedHostsMax = 2;
 export const endedHostsWindowMs = 60_000;
-/** An isolation ends when no job of the plugin has ended a host for this time, or earlier with a reload. */
+/** An isolation ends at a reload, or when no job of the plugin has ended a host for this time. */
 export const isolationMs = 30_000;
 
 export class Quarantine {
@@ -66,8 +66,8 @@ export class Quarantine {
   }
 
   /**
-   * Ends isolations that have expired, dispatches suspects, and stops hosts that are no longer needed. `mayGoOn`: whether the turn may
-   * handle another job.
+   * Ends isolations that have expired, dispatches suspects and exempt jobs, and stops hosts that are no longer needed. `mayGoOn`: whether
+   * the turn may handle another job.
    */
   dispatch(turn: Turn, send: (slot: HostSlot, frame: JobFrame) => void, mayGoOn: () => boolean): void {
     let isIsolating = false;
@@ -91,8 +91,8 @@ export class Quarantine {
   }
 
   /**
-   * Removes and returns the next suspect that may run, and ends suspects before it that must not start. The limits of a suspect's
-   * plugin also count jobs of the plugin that run in other hosts.
+   * Removes and returns the next waiting job that may run, and ends jobs before it that must not start. The limits of a plugin also count
+   * its jobs in other hosts.
    */
   #nextSuspect(turn: Turn): OpenAttempt | undefined {
     const { lanes, suspects } = this.#state;

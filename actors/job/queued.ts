@@ -31,8 +31,8 @@ export function heldOf(state: JobState, queued: readonly QueuedJobs[]): (QueuedJ
 }
 
 /**
- * The queued jobs that a configuration with exactly the commands of `next` would hold, except jobs that are held already for a reason other
- * than a pause.
+ * The queued jobs that a configuration with exactly the commands of `next` would hold. Jobs that are held already, other than by a pause,
+ * are left out.
  */
 export function wouldBeHeld(
   state: JobState,

@@ -20,7 +20,7 @@ export class Recovery {
   #from: Buffer | undefined;
   /** Blocks from this key on were created after the start, and need no recovery. */
   readonly #to: Uint8Array;
-  /** Blocks with jobs in adopted frames. */
+  /** The open blocks of the frames that hosts had when the actors started. */
   #adopted: ReadonlyMap<KeyText, AdoptedBlock> = new Map();
 
   constructor(state: JobState, nowMs: number) {
@@ -29,7 +29,7 @@ export class Recovery {
     state.completions.nothingRuns();
   }
 
-  /** Adds the blocks that have jobs in adopted frames to the state, and recovers the jobs of these blocks that are in no frame. */
+  /** Adds the open blocks of the frames that hosts had, and recovers the jobs of these blocks that are in no adopted frame. */
   adopt(turn: Turn, adopted: ReadonlyMap<KeyText, AdoptedBlock>): void {
     this.#adopted = adopted;
     const { blocks: marked } = this.#state.cancels;
@@ -59,7 +59,7 @@ export class Recovery {
   #take(turn: Turn, open: OpenBlock, held: ReadonlySet<number>, marked: ReadonlySet<KeyText>): void {
     const state = this.#state;
     state.unsettled += open.unsettled - open.delayed;
-    // A block whose unsettled jobs are all delayed stays on disk until one of them is due, or `JobState.find` reads the block.
+    // A block whose unsettled jobs are all delayed stays only on disk until one of them is due, or `JobState.find` reads the block.
     const isMarked = marked.has(open.key);
     if (open.delayed === open.unsettled && !isMarked) return;
     state.open.set(open.key, open);

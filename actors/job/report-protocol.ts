@@ -1,5 +1,4 @@
-// The reports of the ledger thread to the main thread. From these reports, the main thread knows whether the ledger is up. The metrics show
-// the figures in these reports.
+// The reports of the ledger thread to the main thread. They show whether the ledger is up. The metrics also use them.
 
 /** To the main thread, once a second while the actors work. */
 export type LedgerFigures = {

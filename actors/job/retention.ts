@@ -59,8 +59,8 @@ type SweepContext = {
 };
 
 /**
- * A sweep has two walks. The front moves from the oldest block to the first block that neither its age nor `max_jobs` removes, and
- * waits there. The other walk checks the blocks behind the front again, because their jobs may have ended in the meantime, and starts
+ * A sweep has two walks. One walk, the front, moves from the oldest block to the first block that neither its age nor `max_jobs` removes,
+ * and waits there. The other walk checks the blocks behind the front again, because their jobs may have ended in the meantime, and starts
  * over when it reaches the front. For most open blocks, the walks read only the key.
  */
 export class Retention {
@@ -80,8 +80,8 @@ export class Retention {
   }
 
   /**
-   * Prunes a little. True: this sweep may have more to prune. Must be called at most once per turn, after everything else that reads jobs:
-   * reads show the pruned jobs until the commit.
+   * Prunes some blocks. True: this sweep may have more to prune. Must be called at most once per turn, after everything else that reads
+   * jobs, because reads show the pruned jobs until the commit.
    */
   step(turn: Turn): boolean {
     const { config, completions, gauges, newReruns, reader } = this.#state;
@@ -227,8 +227,8 @@ export class Retention {
   }
 
   /**
-   * Records that blocks with a time in the future and a key below `to` were accepted at `acceptedUs` or earlier, and begins the
-   * sweep again with this knowledge.
+   * Records that blocks with a time in the future and a key below `to` were accepted at `acceptedUs` or earlier, and restarts both
+   * walks.
    */
   #learn(to: Uint8Array, acceptedUs: number): true {
     this.#ahead = { to: Buffer.from(to), acceptedUs };

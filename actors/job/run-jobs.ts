@@ -15,7 +15,7 @@ import { areSameOptions, areTimed, isLater } from './records/options.ts';
 import { putTagged } from './records/tags.ts';
 import { writeTree } from './records/tree.ts';
 
-/** The maximum number of runs in a block. It is small, because one open run keeps the other runs of its block from being pruned. */
+/** The maximum number of runs in a block. It is low, because a single open run keeps the other runs of its block from being pruned. */
 export const runsPerBlockMax = 64;
 
 /** A block of runs that this turn has created. `ended`: the indexes of the runs that have already ended. */
@@ -31,7 +31,7 @@ export class RunJobs {
    * from before the start of the actors, is added when it is first read.
    */
   readonly #open = new Map<KeyText, OpenBlock>();
-  /** Blocks whose last run has ended in this turn. Until the commit, the store still has their open records. */
+  /** Blocks whose last open run has ended in this turn. Until the commit, the store still has their open records. */
   readonly #closed = new Set<KeyText>();
   /** The blocks with times that this turn has created. */
   readonly #timed: OpenBlock[] = [];

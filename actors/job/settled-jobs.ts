@@ -1,5 +1,5 @@
 // The settled jobs that concern the pipeline actor, in groups. They are jobs of runs, jobs that succeeded and emitted events, and jobs whose
-// end a hook may report.
+// end may start a hook.
 import { isJobHook, type PipelineDefinition } from '../../config/pipeline/definition.ts';
 import { hasPart } from '../../runtime/host/wire/outcome.ts';
 import type { JobsSettled, SettledJob } from './protocol.ts';

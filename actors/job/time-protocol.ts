@@ -17,5 +17,5 @@ export type RescheduleJob = {
   readonly runAtUs?: number;
   readonly delayMs?: number;
 };
-/** The new time in µs. Null: the job is not delayed, or waits in the queue of its schedule. */
+/** The new time in µs. Null: the job is not delayed, waits in the queue of its schedule, or has an unusable open record. */
 export type RescheduleReply = { readonly kind: 'reschedule'; readonly runAtUs: number | null };
