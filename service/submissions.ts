@@ -184,5 +184,5 @@ function isAlike(a: Omit<Submission, 'payload'>, b: Submission): boolean {
 function replyAt(all: SubmitJobsReply, place: number): SubmitReply {
   if (all.kind === 'refused') return all;
   const id = all.ids.subarray(place * jobIdBytes, (place + 1) * jobIdBytes);
-  return id.length > 0 ? { kind: 'accepted', id } : { kind: 'refused', refusal: 'queue_full' };
+  return id.length > 0 ? { kind: 'accepted', id } : { kind: 'refused', refusal: all.rest! };
 }

@@ -76,13 +76,15 @@ export class JobAcceptor {
     if (pause && !message.waitsUnderPause) return refusedBy(pause);
     if (message.source && !message.payloads.every(payload => isWhole(this.#state.reader, payload))) return payloadGone;
     const ids: JobId[] = [];
+    let rest: Refusal | null = null;
     for (const payload of message.payloads) {
-      if (this.refusal(message.plugin, 0, isDelayed)) break;
+      rest = this.refusal(message.plugin, 0, isDelayed);
+      if (rest) break;
       ids.push(this.#add(turn, message, options, isDelayed, payload));
     }
     const all = Buffer.concat(ids);
     if (message.idempotency) this.#idempotency.remember(message.idempotency, all, turn);
-    return { kind: 'accepted', ids: all };
+    return { kind: 'accepted', ids: all, ...(rest && { rest }) };
   }
 
   /** See `JobCalls` in protocol.ts. */
@@ -99,7 +101,7 @@ export class JobAcceptor {
   /** Whether the plugin is held, or some of its commands have held jobs. Then a new job may have to wait, too. */
   #mayWait(plugin: string): boolean {
     const { hold, heldByCommand, counted } = this.#state.lane(plugin);
-    return hold !== null || heldByCommand.size > 0 || counted > 0;
+    return hold !== null || counted > 0 || [...heldByCommand.values()].some(({ waiting }) => waiting > 0);
   }
 
   #unknown({ plugin, command }: NewCalls): Refusal | null {

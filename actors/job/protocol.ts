@@ -134,7 +134,9 @@ export type SubmitReply = { readonly kind: 'accepted'; readonly id: JobId } | Re
  * The answer to the submission of several jobs. `ids` has 16 bytes per job, in the order of the payloads. If there are fewer ids than
  * payloads, there was no room for the last payloads.
  */
-export type SubmitJobsReply = { readonly kind: 'accepted'; readonly ids: Uint8Array } | RefusedWork;
+export type SubmitJobsReply =
+  /** `rest`: why the work after that of `ids` was refused. Absent if all of it was accepted, or if an idempotency key was known. */
+  { readonly kind: 'accepted'; readonly ids: Uint8Array; readonly rest?: Refusal } | RefusedWork;
 
 /** To the main thread, after a commit: an awaited job or run has settled, or does not exist. Its callers may have left in the meantime. */
 export type JobSettled = { readonly kind: 'job_settled'; readonly id: JobId };

@@ -5,7 +5,7 @@ import { readCounts } from '../../../../actors/job/records/counts.ts';
 import { decodeHold, encodeHold, type Hold, holdKey } from '../../../../actors/job/records/hold.ts';
 import { findJob } from '../../../../actors/job/views/jobs.ts';
 import { selfcheck } from '../../../../actors/job/views/selfcheck.ts';
-import type { Config } from '../../../../config/config.ts';
+import type { Config, PluginInstance } from '../../../../config/config.ts';
 import { parseId } from '../../../../runtime/ids.ts';
 import type { Sliced } from '../../../../runtime/slices.ts';
 import { cyclesOf } from '../../../support/deep.ts';
@@ -132,6 +132,26 @@ it('held jobs leave room in the queue, and are bounded by a limit of their own',
   for (let job = 0; job < 3; job++) world.submit('fast', 'handle', {});
   world.turn();
   expect([world.accepted.length, world.refused.at(-1)]).toEqual([6, 'queue_full']);
+});
+
+it('once its held jobs have failed, a plugin is not refused because the jobs of another wait', () => {
+  const waitingMax = 2;
+  const bounded = (gone: PluginInstance) => config([gone, plugin('locked')], 10, waitingMax);
+  const world = new Simulation(bounded(plugin('gone', {}, two)), calm, dice(1));
+  world.submit('gone', 'handle', {});
+  world.reconfigure(bounded(plugin('gone', {}, [command('other')])));
+  settle(world);
+  world.nowUs += heldMs * 1000;
+  settle(world);
+  expect(jobsOf(world)).toMatchObject([{ status: 'failed' }]);
+  world.sealed.add('locked');
+  world.tell({ kind: 'holds_changed' });
+  for (let job = 0; job < waitingMax; job++) world.submit('locked', 'handle', {});
+  world.turn();
+  world.submit('gone', 'other', {});
+  world.submit('locked', 'handle', {});
+  world.turn();
+  expect([world.accepted.length, ...world.refused]).toEqual([1 + waitingMax + 1, 'too_many_waiting']);
 });
 
 it('a job says that it waits for the disk or the vault, and nothing once a worker has it', () => {

@@ -267,6 +267,7 @@ export class Simulation {
       for (let at = 0; at < reply.ids.length; at += jobIdBytes) {
         this.accepted.push(formatId(reply.ids.subarray(at, at + jobIdBytes)));
       }
+      if (reply.rest) this.refused.push(reply.rest);
     } else if (reply.kind === 'refused') this.refused.push(reply.refusal);
     else if (reply.kind === 'queue') this.#queue = reply;
     else this.waits = reply.waits;

@@ -101,12 +101,12 @@ describe('submissions', () => {
     expect((await next).kind).toBe('accepted');
   });
 
-  it('are refused from where the queue is full', async () => {
-    const { submissions } = gather(async () => ({ kind: 'accepted', ids: id(1) }));
+  it.each(['queue_full', 'too_many_waiting'] as const)('are refused as %s from where there is no room', async rest => {
+    const { submissions } = gather(async () => ({ kind: 'accepted', ids: id(1), rest }));
     const replies = await Promise.all([submissions.submit(one), submissions.submit(one)]);
     expect(replies).toEqual([
       { kind: 'accepted', id: id(1) },
-      { kind: 'refused', refusal: 'queue_full' },
+      { kind: 'refused', refusal: rest },
     ]);
   });
 
@@ -118,6 +118,7 @@ describe('submissions', () => {
     simulation.turn();
     expect(simulation.accepted).toHaveLength(3);
     expect(new Set(simulation.accepted).size).toBe(3);
-    expect(simulation.refused).toEqual(['queue_full']);
+    // Of the second message, the second job; and the third message.
+    expect(simulation.refused).toEqual(['queue_full', 'queue_full']);
   });
 });
