@@ -21,7 +21,7 @@ type Cancel = {
   readonly idleSamples: number;
 };
 
-/** The maximum number of unsettled jobs of a run (`unsettledMax` in actors/pipeline/expansion.ts). */
+/** The maximum number of unsettled jobs of a run (`unsettledMax` in actors/pipeline/fanout/expansion.ts). */
 const waitingMax = 16_384;
 const pipelines = [
   {

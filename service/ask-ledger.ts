@@ -1,7 +1,7 @@
 // Questions to the job actor on the ledger thread. A cancel is sent in the same way, because it can be repeated like a question.
-import type { CancelReply } from '../actors/job/cancel-protocol.ts';
+import type { CancelReply } from '../actors/job/cancel/cancel-protocol.ts';
 import type { HeldReply, IdleReply, SetAsideReply, WaitsReply } from '../actors/job/protocol.ts';
-import type { QueueReply } from '../actors/job/queue-protocol.ts';
+import type { QueueReply } from '../actors/job/reports/queue-protocol.ts';
 import type { Link } from '../runtime/link.ts';
 
 type Replies = {

@@ -2,10 +2,10 @@
 // jobs and small trees itself, on the main thread.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Hub } from '../actors/hub/hub.ts';
-import type { CancelJob, CancelReply } from '../actors/job/cancel-protocol.ts';
+import type { CancelJob, CancelReply } from '../actors/job/cancel/cancel-protocol.ts';
 import type { Gauges } from '../actors/job/gauges.ts';
 import type { EdgeMessage, RefusedWork, SubmitReply, Waits } from '../actors/job/protocol.ts';
-import type { RescheduleReply, RunNowReply } from '../actors/job/time-protocol.ts';
+import type { RescheduleReply, RunNowReply } from '../actors/job/times/time-protocol.ts';
 import { BlockCache } from '../actors/job/views/block-cache.ts';
 import type { JobView } from '../actors/job/views/job-view.ts';
 import { findJob, findTree } from '../actors/job/views/jobs.ts';

@@ -3,7 +3,7 @@ import { firstIdAt, Hub } from '../actors/hub/hub.ts';
 import type { JobOrigin, Observations, Observed } from '../actors/hub/protocol.ts';
 import { Gauges } from '../actors/job/gauges.ts';
 import type { EdgeMessage, HeldJobs } from '../actors/job/protocol.ts';
-import type { LedgerReport } from '../actors/job/report-protocol.ts';
+import type { LedgerReport } from '../actors/job/reports/report-protocol.ts';
 import { JobOrigins } from '../actors/job/views/job-origins.ts';
 import type { VaultStatus } from '../actors/vault/protocol.ts';
 import type { Config } from '../config/config.ts';

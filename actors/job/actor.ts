@@ -6,22 +6,21 @@ import type { HostedPlugin, Outcome, ReturnReason } from '../../runtime/host/wir
 import { PackedList } from '../../runtime/packed-list.ts';
 import type { Actor, ReplyTo, Turn } from '../../runtime/turn.ts';
 import type { VaultDelivery } from '../vault/protocol.ts';
-import { Actions } from './actions.ts';
-import { idleOf, queueState } from './analytics.ts';
-import { Cancelling } from './cancelling.ts';
-import { Delayed } from './delayed.ts';
-import { Dispatcher, type DispatcherPorts } from './dispatch.ts';
-import { ExemptJobs, enqueue } from './exempt.ts';
-import { figuresOf } from './figures.ts';
-import type { HoldSources } from './holds.ts';
-import { hostPlugin } from './host-plugin.ts';
-import type { HostSlotName } from './host-slot.ts';
+import { Actions } from './actions/actions.ts';
+import { openOperations } from './actions/operations.ts';
+import { Cancelling } from './cancel/cancelling.ts';
+import { Dispatcher, type DispatcherPorts } from './dispatch/dispatch.ts';
+import { ExemptJobs, enqueue } from './dispatch/exempt.ts';
+import type { HoldSources } from './dispatch/holds.ts';
+import { hostPlugin } from './dispatch/host-plugin.ts';
+import type { HostSlotName } from './dispatch/host-slot.ts';
+import { heldOf, wouldBeHeld } from './dispatch/queued.ts';
+import { Sandboxes, type TrySandbox } from './dispatch/sandboxes.ts';
 import { IdempotencyTable } from './idempotency.ts';
 import { JobAcceptor, refusedBy } from './job-acceptor.ts';
 import { JobState, type JobStateOptions } from './job-state.ts';
-import { openOperations } from './operations.ts';
-import type { PauseReply } from './pause-protocol.ts';
-import { beginPause, endInTime, endPause } from './pausing.ts';
+import type { PauseReply } from './pause/pause-protocol.ts';
+import { beginPause, endInTime, endPause } from './pause/pausing.ts';
 import type {
   HeldJobs,
   HeldQuery,
@@ -32,17 +31,18 @@ import type {
   SetAsideReply,
   WaitsReply,
 } from './protocol.ts';
-import { heldOf, wouldBeHeld } from './queued.ts';
 import { pruneHoldEnds } from './records/hold-ends.ts';
 import type { Pause, PauseTarget } from './records/pause.ts';
 import { Recovery } from './recovery.ts';
+import { idleOf, queueState } from './reports/analytics.ts';
+import { figuresOf } from './reports/figures.ts';
+import { waitsOf } from './reports/waits.ts';
 import { Retention } from './retention.ts';
-import { RunJobs } from './run-jobs.ts';
-import { runNow } from './run-now.ts';
-import { Sandboxes, type TrySandbox } from './sandboxes.ts';
-import { type AllJobCalls, scheduledJobs } from './scheduled-jobs.ts';
-import type { RunNowReply } from './time-protocol.ts';
-import { waitsOf } from './waits.ts';
+import { RunJobs } from './runs/run-jobs.ts';
+import { type AllJobCalls, scheduledJobs } from './runs/scheduled-jobs.ts';
+import { Delayed } from './times/delayed.ts';
+import { runNow } from './times/run-now.ts';
+import type { RunNowReply } from './times/time-protocol.ts';
 
 /** A message that the ledger thread sends to itself, for instance when a timer fires. Only `stop` comes from the main thread. */
 export type InnerMessage =

@@ -2,12 +2,12 @@
 // whether a host has an attempt of it, and which one.
 
 import { jobId } from '../../runtime/ids.ts';
-import type { HostSlot, HostSlotName } from './host-slot.ts';
-import { countSent } from './in-flight.ts';
-import type { JobFrame } from './job-frame.ts';
+import type { HostSlot, HostSlotName } from './dispatch/host-slot.ts';
+import { countSent } from './dispatch/in-flight.ts';
+import type { JobFrame } from './dispatch/job-frame.ts';
+import type { OutstandingFrames } from './dispatch/outstanding-frames.ts';
 import type { JobState } from './job-state.ts';
 import type { OpenAttempt } from './open-attempt.ts';
-import type { OutstandingFrames } from './outstanding-frames.ts';
 import { attemptOf, type KeyText, OpenBlock } from './records/open.ts';
 import { isInFlight } from './records/retry.ts';
 

@@ -18,13 +18,13 @@
 import { type Body, bodyPart, encodeBody, failedBody, hasPart } from '../../runtime/host/wire/outcome.ts';
 import type { Outcome } from '../../runtime/host/wire/plugin-host.ts';
 import type { Turn } from '../../runtime/turn.ts';
-import { endStopped, endUnstarted } from './cancelled-jobs.ts';
-import type { JobFrame } from './job-frame.ts';
+import { endStopped, endUnstarted } from './cancel/cancelled-jobs.ts';
+import type { JobFrame } from './dispatch/job-frame.ts';
+import type { Lane } from './dispatch/lane.ts';
 import type { JobState } from './job-state.ts';
-import type { Lane } from './lane.ts';
 import { hasRecord, type OpenAttempt } from './open-attempt.ts';
-import { countEnd } from './pausing.ts';
-import { decide } from './retry-policy.ts';
+import { countEnd } from './pause/pausing.ts';
+import { decide } from './times/retry-policy.ts';
 
 export const lostBody = encodeBody({ error: Buffer.from('lost while running') });
 export const stoppedBody = encodeBody({ error: Buffer.from('the service ended while the job ran') });

@@ -3,7 +3,7 @@
 import { jobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { AdoptedBlock } from './adoption.ts';
-import { endWaiting } from './cancelled-jobs.ts';
+import { endWaiting } from './cancel/cancelled-jobs.ts';
 import { recover } from './custody.ts';
 import type { JobState } from './job-state.ts';
 import { latestAttempt } from './records/attempts.ts';

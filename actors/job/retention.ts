@@ -3,10 +3,8 @@ import { keyAfter } from '../../runtime/bytes.ts';
 import { blockKeyMs, blockOf, jobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { isNeeded, isTreeNeeded, pruneReuse } from '../pipeline/records/reuse.ts';
+import type { NeededBlocks } from './actions/new-reruns.ts';
 import type { JobState } from './job-state.ts';
-import { LostJobs } from './lost-jobs.ts';
-import type { NeededBlocks } from './new-reruns.ts';
-import { OpenRuns } from './open-runs.ts';
 import { attemptsOf, pagesOf } from './records/attempts.ts';
 import { type Block, decodeBlock } from './records/block.ts';
 import { pruneNotes } from './records/cancel.ts';
@@ -24,6 +22,8 @@ import { keyText } from './records/open.ts';
 import { dependents, pruneReruns } from './records/reruns.ts';
 import { pruneRescheduled } from './records/rescheduled.ts';
 import { pruneTagged } from './records/tags.ts';
+import { LostJobs } from './runs/lost-jobs.ts';
+import { OpenRuns } from './runs/open-runs.ts';
 
 /** The maximum number of blocks that one turn reads. */
 const blocksPerTurnMax = 4;

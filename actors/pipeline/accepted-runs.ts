@@ -7,7 +7,7 @@ import type { EntryEvent } from '../job/protocol.ts';
 import { type Block, findBlock } from '../job/records/block.ts';
 import { keyText } from '../job/records/open.ts';
 import { isLater, type JobOptions } from '../job/records/options.ts';
-import type { Version } from './definition-versions.ts';
+import type { Version } from './definition/definition-versions.ts';
 import { type AcceptedBlock, decodeAccepted, encodeAccepted } from './records/accepted-runs.ts';
 import { enterRun, type RunStart } from './run-start.ts';
 import type { RunTable } from './run-table.ts';

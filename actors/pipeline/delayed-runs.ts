@@ -4,7 +4,7 @@ import { blockOf, indexOf, type JobId } from '../../runtime/ids.ts';
 import { blaming } from '../failed-record.ts';
 import { findBlock, groupOf } from '../job/records/block.ts';
 import { callEvent } from './protocol.ts';
-import { definitionOf } from './reuse-sources.ts';
+import { definitionOf } from './reuse/reuse-sources.ts';
 import { enterRun, type RunStart, settleUnbegun } from './run-start.ts';
 import type { RunTable } from './run-table.ts';
 

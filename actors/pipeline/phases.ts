@@ -3,15 +3,15 @@
 import { packedEmpty, packedNull } from '../../runtime/packing.ts';
 import type { SettledJob } from '../job/protocol.ts';
 import { type TerminalStatus, tallyOf } from '../job/records/job.ts';
-import type { CompiledPhase } from './compile.ts';
-import { park } from './fanout.ts';
-import { addFan } from './parked-token.ts';
+import type { CompiledPhase } from './definition/compile.ts';
+import { park } from './fanout/fanout.ts';
 import { phaseEventType } from './protocol.ts';
 import type { StoredPhase } from './records/run.ts';
 import { openScope, type Run, type RunEnd } from './run.ts';
 import { failedWith, finishRun } from './run-end.ts';
 import { resultOf } from './run-result.ts';
 import type { RunTable } from './run-table.ts';
+import { addFan } from './tokens/parked-token.ts';
 
 /** The maximum number of failed jobs that the payload of a phase lists. */
 export const failuresMax = 100;

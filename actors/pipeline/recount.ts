@@ -3,7 +3,7 @@ import type { JobId } from '../../runtime/ids.ts';
 import type { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import { keyText } from '../job/records/open.ts';
-import type { DefinitionVersions } from './definition-versions.ts';
+import type { DefinitionVersions } from './definition/definition-versions.ts';
 import type { Descendants } from './descendants.ts';
 import { rootOfWaiting } from './records/deferred-event.ts';
 import { readCountsOf } from './records/run.ts';

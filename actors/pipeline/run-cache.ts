@@ -4,7 +4,7 @@ import { unpinned } from '../../runtime/bytes.ts';
 import { type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import type { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Reader } from '../../runtime/store/store.ts';
-import type { DefinitionVersions } from './definition-versions.ts';
+import type { DefinitionVersions } from './definition/definition-versions.ts';
 import type { Descendants } from './descendants.ts';
 import { decodeRun, decodeScope, scopeKey } from './records/run.ts';
 import { type Run, runOf, type Scope, scopeOf } from './run.ts';

@@ -1,6 +1,6 @@
 // The result of a run that succeeded: the results of the tokens that arrived at its end.
 import { pack, packedNull } from '../../runtime/packing.ts';
-import { gathered } from './join-results.ts';
+import { gathered } from './join/join-results.ts';
 import type { Run, RunEnd } from './run.ts';
 import { succeededWith } from './run-end.ts';
 import type { RunTable } from './run-table.ts';

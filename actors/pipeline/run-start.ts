@@ -7,14 +7,14 @@ import { packedNull } from '../../runtime/packing.ts';
 import type { JobGroup, PhaseName, Rerun, RunPosition } from '../job/records/job.ts';
 import { noneUnsuccessful } from '../job/records/job.ts';
 import type { JobOptions } from '../job/records/options.ts';
-import type { Version } from './definition-versions.ts';
+import type { Version } from './definition/definition-versions.ts';
 import { topAddress } from './records/reuse.ts';
 import { type CallSite, noDeadlines, noFailures, type StoredReuse, type StoredRun } from './records/run.ts';
 import type { RunDeadline } from './records/run-deadline.ts';
 import { openScope, runOf } from './run.ts';
 import { failedWith, settleRun } from './run-end.ts';
 import type { RunTable } from './run-table.ts';
-import { Packed, type Token } from './token.ts';
+import { Packed, type Token } from './tokens/token.ts';
 
 export type RunStart = {
   readonly submittedBy: string;

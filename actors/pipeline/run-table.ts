@@ -18,22 +18,22 @@ import {
 } from '../job/records/job.ts';
 import { keyText } from '../job/records/open.ts';
 import { taggedWith } from '../job/records/options.ts';
-import { Arrivals } from './arrivals.ts';
-import type { WorkNode, WorkStep } from './compile.ts';
 import { Deadlines } from './deadlines.ts';
-import { Dedupe } from './dedupe.ts';
-import { DefinitionVersions } from './definition-versions.ts';
+import type { WorkNode, WorkStep } from './definition/compile.ts';
+import { DefinitionVersions } from './definition/definition-versions.ts';
 import { Descendants } from './descendants.ts';
-import { type EvaluationLimits, stepBytesMax, wholeBytesMax } from './evaluations.ts';
+import { Dedupe } from './events/dedupe.ts';
 import { exemptSince } from './exempt-run.ts';
-import { encodePlan, type FanOut, isParked, type UnfinishedElement } from './fanout.ts';
-import { partedBytesMin } from './join-payload.ts';
+import { type EvaluationLimits, stepBytesMax, wholeBytesMax } from './expressions/evaluations.ts';
+import { encodePlan, type FanOut, isParked, type UnfinishedElement } from './fanout/fanout.ts';
+import { Arrivals } from './join/arrivals.ts';
+import { partedBytesMin } from './join/join-payload.ts';
 import { type CallSite, encodeRun, encodeScope, listKey, scopeKey } from './records/run.ts';
 import { recount } from './recount.ts';
-import { ReuseSources } from './reuse-sources.ts';
+import { ReuseSources } from './reuse/reuse-sources.ts';
 import { type FinishedRun, keepOrigin, pathsAround, type Run, type RunEnd, type Scope } from './run.ts';
 import { Runs } from './run-cache.ts';
-import type { StepPosition, Token } from './token.ts';
+import type { StepPosition, Token } from './tokens/token.ts';
 
 /** When a turn has created this many bytes (`bytesInTurn`), other work waits for the next turn. */
 export const bytesPerTurnMax = 8 * 2 ** 20;

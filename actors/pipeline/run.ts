@@ -4,9 +4,9 @@ import { unpinned } from '../../runtime/bytes.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import type { TerminalStatus } from '../job/records/job.ts';
 import { keyText } from '../job/records/open.ts';
-import { endNode } from './compile.ts';
-import type { Version } from './definition-versions.ts';
-import type { FanOut } from './fanout.ts';
+import { endNode } from './definition/compile.ts';
+import type { Version } from './definition/definition-versions.ts';
+import type { FanOut } from './fanout/fanout.ts';
 import { ArrivalLog } from './records/arrivals.ts';
 import type { SegmentOrigin, StoredRun, StoredScope } from './records/run.ts';
 

@@ -2,7 +2,7 @@
 // runs: the host loads the code first, and then refuses the payload.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
-import { hostPlugin } from '../../actors/job/host-plugin.ts';
+import { hostPlugin } from '../../actors/job/dispatch/host-plugin.ts';
 import type { Config } from '../../config/config.ts';
 import type { HostedPlugin } from '../../runtime/host/wire/plugin-host.ts';
 import { PayloadChecks } from '../../runtime/host/wire/schema.ts';

@@ -1,5 +1,5 @@
 // Reads a plugin from its directory, without a configuration.
-import { hostPlugin } from '../../actors/job/host-plugin.ts';
+import { hostPlugin } from '../../actors/job/dispatch/host-plugin.ts';
 import { formatProblems } from '../../config/check/problem.ts';
 import { composeInstance } from '../../config/plugin/instances.ts';
 import { makeManifestReader } from '../../config/plugin/manifest.ts';

@@ -1,7 +1,7 @@
 // Analytics (docs/contract.md#analytics): the queue, and the numbers of open jobs and of jobs that settled in the last 24 hours.
 
-import { activeJobsMax } from '../../actors/job/analytics.ts';
 import { statuses } from '../../actors/job/records/job.ts';
+import { activeJobsMax } from '../../actors/job/reports/analytics.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { timestamp } from '../../service/json/timestamp.ts';
 import { problem } from '../problem.ts';

@@ -1,6 +1,7 @@
 // The overview of the jobs that wait, run and fail at present (docs/overview.md). Callers need only the scope `jobs:ro` or `jobs:rw`.
-import { breakerStates } from '../../actors/job/queue-protocol.ts';
+
 import { failureStatuses, statuses } from '../../actors/job/records/job.ts';
+import { breakerStates } from '../../actors/job/reports/queue-protocol.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import {
   failureCharsMax,

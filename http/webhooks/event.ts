@@ -1,6 +1,6 @@
 // The event of a webhook delivery: its type, and the headers that the endpoint copies into it.
 import type { EntryEvent } from '../../actors/job/protocol.ts';
-import { follow } from '../../actors/pipeline/lookup.ts';
+import { follow } from '../../actors/pipeline/expressions/lookup.ts';
 import type { WebhookEndpoint } from '../../config/config.ts';
 import { type Path, pathText } from '../../config/pipeline/definition.ts';
 import { eventHeaderCharsMax, eventTypeExpected, eventTypeShape } from '../../config/section/webhook-event.ts';

@@ -35,7 +35,7 @@ export const tables = [
   'emissions', // job id (16) + kind (1) -> origin of events, or of a hook, that will start runs; + 0 -> the cursor (records/deferred-event.ts)
   'descendants', // root job id (16) -> the number of the root's descendants; only of large trees with open runs or emissions
   'open_trees', // root job id (16) -> the number of open runs and emissions in the tree, if it is more than one (actors/pipeline/descendants.ts)
-  'definitions', // hash -> a pipeline definition that stored runs may have used (actors/pipeline/definition-versions.ts)
+  'definitions', // hash -> a pipeline definition that stored runs may have used (actors/pipeline/definition/definition-versions.ts)
   'unused_definitions', // hash of a definition that neither the configuration nor an open run uses -> since when
   'reused', // root job id (16) + block key (12) -> which jobs of the block were reused by runs of the root's tree; absent if none was
   'reuse_index', // root job id (16) -> the roots of trees that this tree needs; + fork (16) + ordinal (4) -> jobs that its runs can reuse

@@ -2,8 +2,8 @@
 import type { Histogram } from '../../actors/index/records/histogram.ts';
 import { minuteUs } from '../../actors/index/records/stopwatch.ts';
 import type { RecentTimes } from '../../actors/index/views/recent-times.ts';
-import type { LaneHold, LaneState } from '../../actors/job/queue-protocol.ts';
 import type { SettledCounts } from '../../actors/job/records/minute-counters.ts';
+import type { LaneHold, LaneState } from '../../actors/job/reports/queue-protocol.ts';
 import { earlier } from '../../runtime/clock.ts';
 import { type Overview, type RecentFailure, recentMinutes } from '../reads/overview.ts';
 import { failureJson } from './failures.ts';

@@ -4,13 +4,13 @@ import { randomBytes, randomInt } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parentPort } from 'node:worker_threads';
 import type { InnerMessage } from '../../actors/job/actor.ts';
+import type { HostSlot } from '../../actors/job/dispatch/host-slot.ts';
+import { OutstandingFrames } from '../../actors/job/dispatch/outstanding-frames.ts';
+import { endedHostsMax, isolationMs } from '../../actors/job/dispatch/quarantine.ts';
 import { Gauges } from '../../actors/job/gauges.ts';
-import type { HostSlot } from '../../actors/job/host-slot.ts';
-import { OutstandingFrames } from '../../actors/job/outstanding-frames.ts';
 import type { ActorsRestarted } from '../../actors/job/protocol.ts';
-import { endedHostsMax, isolationMs } from '../../actors/job/quarantine.ts';
 import { newestBlock } from '../../actors/job/records/block.ts';
-import type { LedgerPulse } from '../../actors/job/report-protocol.ts';
+import type { LedgerPulse } from '../../actors/job/reports/report-protocol.ts';
 import { settleAbandoned } from '../../actors/vault/abandoned.ts';
 import type { PruneAudit } from '../../actors/vault/protocol.ts';
 import {

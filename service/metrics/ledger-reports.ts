@@ -1,5 +1,5 @@
 // The newest reports of the ledger thread, and when they arrived. The main thread never waits for a report.
-import type { LedgerFigures, LedgerPulse, LedgerReport } from '../../actors/job/report-protocol.ts';
+import type { LedgerFigures, LedgerPulse, LedgerReport } from '../../actors/job/reports/report-protocol.ts';
 
 /** The ledger counts as down if one of its two reports is missing for this long. While its actors are up, it sends each once a second. */
 const silentMsMax = 10_000;

@@ -1,7 +1,8 @@
 // The ledger without its thread: job and pipeline actor on a store in memory, with hosts that do what the test says, and their lifecycle.
+
+import type { HostSlotName } from '../../../actors/job/dispatch/host-slot.ts';
+import { OutstandingFrames } from '../../../actors/job/dispatch/outstanding-frames.ts';
 import { Gauges } from '../../../actors/job/gauges.ts';
-import type { HostSlotName } from '../../../actors/job/host-slot.ts';
-import { OutstandingFrames } from '../../../actors/job/outstanding-frames.ts';
 import { newestBlock } from '../../../actors/job/records/block.ts';
 import { NameTable } from '../../../actors/job/records/name-table.ts';
 import { invariantsOf } from '../../../actors/job/views/invariants.ts';

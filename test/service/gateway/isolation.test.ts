@@ -1,6 +1,6 @@
 // A plugin that ends its host again and again: after its first deeds it runs apart, and other plugins go on as usual.
 import { expect, test } from 'vitest';
-import { endedHostsMax } from '../../../actors/job/quarantine.ts';
+import { endedHostsMax } from '../../../actors/job/dispatch/quarantine.ts';
 import { cyclesOf } from '../../support/deep.ts';
 import type { PluginSource } from './configuration.ts';
 import { type Gateway, shareGateway } from './gateway.ts';

@@ -1,6 +1,6 @@
 // The callers of a world: what they ask, what they are answered, and what therefore must be so, whatever fails.
 import type { Observed } from '../../../actors/hub/protocol.ts';
-import type { CancelReply } from '../../../actors/job/cancel-protocol.ts';
+import type { CancelReply } from '../../../actors/job/cancel/cancel-protocol.ts';
 import type { IdempotencyKey, SubmitJobsReply, SubmitReply } from '../../../actors/job/protocol.ts';
 import { findBlock, groupOf } from '../../../actors/job/records/block.ts';
 import { type Tags, tagsOf } from '../../../actors/job/records/tags.ts';

@@ -1,5 +1,5 @@
 // What must be so of jobs and runs that callers have cancelled, whatever fails.
-import type { CancelReply } from '../../../actors/job/cancel-protocol.ts';
+import type { CancelReply } from '../../../actors/job/cancel/cancel-protocol.ts';
 import { readCancelKey } from '../../../actors/job/records/cancel.ts';
 import { pipelinePlugin } from '../../../actors/job/records/job.ts';
 import { decodeRun } from '../../../actors/pipeline/records/run.ts';

@@ -1,6 +1,6 @@
 // The plugin hosts of a world: they hold frames, and report how tasks ended, in any order, partly, twice, late or not at all.
 import type { InnerMessage } from '../../../actors/job/actor.ts';
-import type { HostSlot, HostSlotName } from '../../../actors/job/host-slot.ts';
+import type { HostSlot, HostSlotName } from '../../../actors/job/dispatch/host-slot.ts';
 import { encodeBody } from '../../../runtime/host/wire/outcome.ts';
 import { encodeOutcomes, outcomeHeadBytes, readOutcomes } from '../../../runtime/host/wire/outcome-message.ts';
 import type { Outcome, PluginHost, ReturnReason, TaskFrame } from '../../../runtime/host/wire/plugin-host.ts';

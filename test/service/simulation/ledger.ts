@@ -1,8 +1,9 @@
 // One process of the service as far as its ledger goes: the real actors and their real lives over a store. Whoever kills it makes
 // another over the same store.
+
+import type { HostSlot } from '../../../actors/job/dispatch/host-slot.ts';
+import { OutstandingFrames } from '../../../actors/job/dispatch/outstanding-frames.ts';
 import { Gauges } from '../../../actors/job/gauges.ts';
-import type { HostSlot } from '../../../actors/job/host-slot.ts';
-import { OutstandingFrames } from '../../../actors/job/outstanding-frames.ts';
 import { newestBlock } from '../../../actors/job/records/block.ts';
 import type { Unlock } from '../../../actors/vault/unlock-key.ts';
 import type { Config } from '../../../config/config.ts';

@@ -1,5 +1,5 @@
 // The number of jobs that pauses hold, as the ledger counts it while jobs come and go, and as a look at each waiting job gives it.
-import type { Lane } from '../../../actors/job/lane.ts';
+import type { Lane } from '../../../actors/job/dispatch/lane.ts';
 import { holds } from './broken.ts';
 
 export function checkPaused(lanes: readonly Lane[], counted: number): void {

@@ -1,5 +1,5 @@
 // Delayed jobs, expiry and deadlines: what callers ask for, and what therefore must be so, whatever fails.
-import { lateText } from '../../../actors/job/cancelled-jobs.ts';
+import { lateText } from '../../../actors/job/cancel/cancelled-jobs.ts';
 import { decodeCancel, readCancelKey } from '../../../actors/job/records/cancel.ts';
 import { isHosted } from '../../../actors/job/records/job.ts';
 import { areTimed, type CallOptions, type JobTimes, timesOf } from '../../../actors/job/records/options.ts';

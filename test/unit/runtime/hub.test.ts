@@ -11,7 +11,7 @@ import {
   type Origins,
 } from '../../../actors/hub/protocol.ts';
 import { Ring, ringBytesMax, ringSize } from '../../../actors/hub/ring.ts';
-import { ObservationBuffer } from '../../../actors/job/observation-buffer.ts';
+import { ObservationBuffer } from '../../../actors/job/reports/observation-buffer.ts';
 import { parseId } from '../../../runtime/ids.ts';
 import type { Turn } from '../../../runtime/turn.ts';
 

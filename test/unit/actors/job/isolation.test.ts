@@ -1,7 +1,7 @@
 // Plugins that end their hosts: who is charged, who runs apart, and for how long.
 import { expect, it } from 'vitest';
-import { quarantineHostsMax } from '../../../../actors/job/host-slot.ts';
-import { endedHostsMax, isolationMs } from '../../../../actors/job/quarantine.ts';
+import { quarantineHostsMax } from '../../../../actors/job/dispatch/host-slot.ts';
+import { endedHostsMax, isolationMs } from '../../../../actors/job/dispatch/quarantine.ts';
 import { findJob } from '../../../../actors/job/views/jobs.ts';
 import type { PluginInstance } from '../../../../config/config.ts';
 import { parseId } from '../../../../runtime/ids.ts';

@@ -1,6 +1,6 @@
 // Jobs that end without being sent, or that return to their lanes: how many of them one turn takes.
 import { expect, it } from 'vitest';
-import { heldMovesPerTurnMax } from '../../../../actors/job/dispatch.ts';
+import { heldMovesPerTurnMax } from '../../../../actors/job/dispatch/dispatch.ts';
 import { readCounts } from '../../../../actors/job/records/counts.ts';
 import { pack } from '../../../../runtime/packing.ts';
 import { calm, command, config, dice, plugin, Simulation } from './simulator.ts';

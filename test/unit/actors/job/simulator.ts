@@ -1,10 +1,10 @@
 // The job actor alone, step by step: its own clock, dice, store and hosts. Random lives of the whole ledger are in test/service/simulation.
 import { type InnerMessage, startJobActor } from '../../../../actors/job/actor.ts';
+import type { HostSlotName } from '../../../../actors/job/dispatch/host-slot.ts';
 import { Gauges } from '../../../../actors/job/gauges.ts';
-import type { HostSlotName } from '../../../../actors/job/host-slot.ts';
 import type { PipelineCalls, SubmitJobs, SubmitJobsReply, Waits, WaitsReply } from '../../../../actors/job/protocol.ts';
-import type { QueueReply } from '../../../../actors/job/queue-protocol.ts';
 import { newestBlock } from '../../../../actors/job/records/block.ts';
+import type { QueueReply } from '../../../../actors/job/reports/queue-protocol.ts';
 import type { Config, PluginInstance } from '../../../../config/config.ts';
 import { encodeBody } from '../../../../runtime/host/wire/outcome.ts';
 import type { Outcome, PluginHost, TaskFrame } from '../../../../runtime/host/wire/plugin-host.ts';

@@ -1,9 +1,9 @@
 // Jobs that wait for a time or in a line: any of them can be taken out, whatever their number.
 import { expect, test } from 'vitest';
+import { AttemptQueue } from '../../../../actors/job/dispatch/queues.ts';
 import type { OpenAttempt } from '../../../../actors/job/open-attempt.ts';
-import { AttemptQueue } from '../../../../actors/job/queues.ts';
 import { keyText, OpenBlock } from '../../../../actors/job/records/open.ts';
-import { Retries } from '../../../../actors/job/retries.ts';
+import { Retries } from '../../../../actors/job/times/retries.ts';
 import { Dice } from '../../../service/simulation/dice.ts';
 
 const blockOf = (number: number) => {

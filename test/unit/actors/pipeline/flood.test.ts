@@ -1,6 +1,6 @@
 // A job that emits very many events: taken some at a time, over turns and restarts, each of them once.
 import { expect, it } from 'vitest';
-import { eventsPerTurnMax } from '../../../../actors/pipeline/deferred-events.ts';
+import { eventsPerTurnMax } from '../../../../actors/pipeline/events/deferred-events.ts';
 import { formatId, parseId } from '../../../../runtime/ids.ts';
 import { pack, unpack } from '../../../../runtime/packing.ts';
 import { payloads, plugins } from './cast.ts';

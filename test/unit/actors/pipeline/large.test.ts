@@ -2,9 +2,9 @@
 // gives the same as if they were small.
 import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { holds } from '../../../../actors/pipeline/condition.ts';
-import { stepBytesMax, unlimited } from '../../../../actors/pipeline/evaluations.ts';
-import { dataOf, Packed } from '../../../../actors/pipeline/token.ts';
+import { holds } from '../../../../actors/pipeline/expressions/condition.ts';
+import { stepBytesMax, unlimited } from '../../../../actors/pipeline/expressions/evaluations.ts';
+import { dataOf, Packed } from '../../../../actors/pipeline/tokens/token.ts';
 import type { Condition, Operator } from '../../../../config/pipeline/definition.ts';
 import { type Json, pack, packedEmpty } from '../../../../runtime/packing.ts';
 import { largestCommit, payloads, plugins } from './cast.ts';

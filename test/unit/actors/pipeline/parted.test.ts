@@ -1,6 +1,6 @@
 // Results that were gathered and are large are named where they lie. Whoever looks at them sees what they would see otherwise.
 import { describe, expect, it } from 'vitest';
-import { besideAt, withEntries } from '../../../../actors/pipeline/join-payload.ts';
+import { besideAt, withEntries } from '../../../../actors/pipeline/join/join-payload.ts';
 import { pack } from '../../../../runtime/packing.ts';
 import { encodeParted, isParted } from '../../../../runtime/parted.ts';
 import { plugins } from './cast.ts';

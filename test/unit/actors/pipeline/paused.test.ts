@@ -1,6 +1,6 @@
 // A paused pipeline: its runs go no further than the end of the jobs that they have, and end as ever once it is resumed.
 import { describe, expect, it } from 'vitest';
-import { unsettledMax } from '../../../../actors/pipeline/expansion.ts';
+import { unsettledMax } from '../../../../actors/pipeline/fanout/expansion.ts';
 
 import { plugins } from './cast.ts';
 import { resultOf, Stage } from './stage.ts';

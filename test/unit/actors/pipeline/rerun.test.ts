@@ -1,7 +1,7 @@
 // Runs that run another one again from what had failed: what they take over, and what they make anew.
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { unusedDefinitionsMax } from '../../../../actors/pipeline/definition-versions.ts';
+import { unusedDefinitionsMax } from '../../../../actors/pipeline/definition/definition-versions.ts';
 import { reusedOf } from '../../../../actors/pipeline/records/reuse.ts';
 import { bodyPart } from '../../../../runtime/host/wire/outcome.ts';
 import { type Json, pack } from '../../../../runtime/packing.ts';

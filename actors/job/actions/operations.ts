@@ -1,0 +1,109 @@
+// Applies an action to jobs. Each job is treated as if a call had asked for this job alone.
+import type { JobId } from '../../../runtime/ids.ts';
+import type { Turn } from '../../../runtime/turn.ts';
+import type { Cancelling } from '../cancel/cancelling.ts';
+import type { JobAcceptor } from '../job-acceptor.ts';
+import type { PipelineCalls, Refusal, SubmitJobsReply, SubmitReply } from '../protocol.ts';
+import type { ActionPlan, OperationOutcome, SkipReason } from '../records/action.ts';
+import { pipelinePlugin } from '../records/job.ts';
+import { type RunNowOptions, runNow } from '../times/run-now.ts';
+import { BlockCache, twoBlocks } from '../views/block-cache.ts';
+import type { JobView } from '../views/job-view.ts';
+import { findJob } from '../views/jobs.ts';
+import { deliveredEvent, rerunRequest } from '../views/rerun-request.ts';
+
+/**
+ * `outcomes`: the outcomes of the ids that were handled, in order; the other ids are left for another turn. `waits`: why the next id
+ * cannot be handled yet. Null: nothing prevents it.
+ */
+export type OperationReport = { readonly outcomes: readonly OperationOutcome[]; readonly waits: Refusal | null };
+export type ApplyOperation = (turn: Turn, plan: ActionPlan, ids: readonly JobId[]) => OperationReport;
+
+/** A call of `rerunAll` stops when the payloads of the jobs that it has handled have at least this many bytes in total. */
+const rerunBytesMax = 4 * 2 ** 20;
+
+export type OperationsOptions = RunNowOptions & {
+  readonly cancelling: Cancelling;
+  readonly acceptor: JobAcceptor;
+  readonly pipeline: PipelineCalls;
+};
+
+export function openOperations(options: OperationsOptions): ApplyOperation {
+  const { state, cancelling, acceptor, pipeline } = options;
+
+  function rerunAll(turn: Turn, plan: ActionPlan, ids: readonly JobId[]): OperationReport {
+    const blocks = new BlockCache(state.reader, twoBlocks);
+    const outcomes: OperationOutcome[] = [];
+    let bytes = 0;
+    for (const id of ids) {
+      if (outcomes.length > 0 && (turn.isSpent || bytes >= rerunBytesMax)) break;
+      const job = findJob(state.reader, id, blocks);
+      const reply = job ? rerun(turn, job, plan) : 'not_found';
+      if (typeof reply === 'string') outcomes.push(reply);
+      else if (reply.kind === 'accepted') outcomes.push('done');
+      else if (reply.refusal === 'not_kept') outcomes.push('not_kept');
+      else if (isFinal(reply.refusal)) outcomes.push('failed');
+      else return { outcomes, waits: reply.refusal };
+      bytes += job?.input.stored.length ?? 0;
+    }
+    return { outcomes, waits: null };
+  }
+
+  function rerun(
+    turn: Turn,
+    job: JobView,
+    { by: submittedBy, reason, from = 'start' }: ActionPlan,
+  ): SkipReason | SubmitJobsReply | SubmitReply {
+    const { plugin, command, status, input } = job;
+    if (status === 'queued' || status === 'running') return 'not_settled';
+    const payload = input.stored;
+    const request = rerunRequest(job, reason, from);
+    const { event, ...inherited } = request;
+    if (plugin !== pipelinePlugin)
+      return acceptor.take(turn, { plugin, command, payloads: [payload], submittedBy, event, ...inherited });
+    const delivered = deliveredEvent(request);
+    const run = { pipeline: command, payload, submittedBy, ...inherited, ...(delivered && { event: delivered }) };
+    return pipeline.startRun(run, turn);
+  }
+
+  return (turn, plan, ids) => {
+    const { operation, by, reason } = plan;
+    switch (operation) {
+      case 'rerun':
+        return rerunAll(turn, plan, ids);
+      case 'cancel': {
+        const cancel = { by, reason, atUs: turn.nowUs, notStarted: { jobs: 0, elements: 0 } };
+        return { outcomes: cancelling.cancelAll(turn, ids, cancel), waits: null };
+      }
+      case 'run_now':
+        return { outcomes: runAllNow(options, turn, ids), waits: null };
+      case 'backfill':
+        throw new Error('a backfill has no jobs to act on');
+    }
+  };
+}
+
+/**
+ * Whether the outcome of a refused job is `failed`, because the configuration lacks its plugin, command or pipeline. If not, the action
+ * waits.
+ */
+function isFinal(refusal: Refusal): boolean {
+  return refusal === 'unknown_plugin' || refusal === 'unknown_command' || refusal === 'unknown_pipeline';
+}
+
+function runAllNow(options: RunNowOptions, turn: Turn, ids: readonly JobId[]): OperationOutcome[] {
+  const { reader } = options.state;
+  const blocks = new BlockCache(reader, twoBlocks);
+  const outcomes: OperationOutcome[] = [];
+  for (const id of ids) {
+    if (outcomes.length > 0 && turn.isSpent) break;
+    outcomes.push(runNow(options, turn, id) ? 'done' : stillOf(findJob(reader, id, blocks)));
+  }
+  return outcomes;
+}
+
+/** Why the job was left as it was. */
+function stillOf(job: JobView | undefined): SkipReason {
+  if (!job) return 'not_found';
+  return job.status === 'queued' || job.status === 'running' ? 'not_waiting' : 'already_settled';
+}

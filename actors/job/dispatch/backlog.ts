@@ -1,0 +1,106 @@
+// A queue of jobs that wait to be dispatched.
+
+import { firstAttempt, type OpenAttempt } from '../open-attempt.ts';
+import type { OpenBlock } from '../records/open.ts';
+import { AttemptQueue, Queue } from './queues.ts';
+
+const noCommands: ReadonlySet<string> = new Set();
+
+export class Backlog {
+  readonly blocks = new Queue<OpenBlock>();
+  /** Jobs that are dispatched before the jobs of `blocks`: retries, returned jobs, suspects, and other jobs that were queued one by one. */
+  readonly attempts = new AttemptQueue();
+  /** The number of jobs that wait in `attempts` and `blocks`. */
+  waiting = 0;
+  /** The number of waiting jobs of the commands that the last call of `countOnly` named. */
+  counted = 0;
+  #countedCommands: ReadonlySet<string> = noCommands;
+
+  /**
+   * From now on, `counted` is the number of waiting jobs of exactly these commands. If the commands change, all waiting jobs are counted
+   * again.
+   */
+  countOnly(commands: ReadonlySet<string>): void {
+    const before = this.#countedCommands;
+    this.#countedCommands = commands;
+    if (commands.size === before.size && [...commands].every(command => before.has(command))) return;
+    this.counted = 0;
+    if (commands.size === 0) return;
+    for (const { open } of this.attempts) if (commands.has(open.command)) this.counted++;
+    for (const open of this.blocks) if (commands.has(open.command)) this.counted += open.untouched;
+  }
+
+  /** Counts jobs of this command that begin to wait, or, if `change` is negative, no longer wait. */
+  changeWaiting(command: string, change: number): void {
+    this.waiting += change;
+    if (this.#countedCommands.size > 0 && this.#countedCommands.has(command)) this.counted += change;
+  }
+
+  enqueue(open: OpenBlock): void {
+    this.blocks.push(open);
+    open.waitsIn = this;
+    this.changeWaiting(open.command, open.untouched);
+  }
+
+  /** The first block with an unsettled job that was never dispatched; `next` of the block is the index of this job. */
+  get nextBlock(): OpenBlock | undefined {
+    for (;;) {
+      const open = this.blocks.peek();
+      if (!open) return undefined;
+      while (open.next < open.count && open.isSettled(open.next)) open.next++;
+      if (open.next < open.count) return open;
+      this.blocks.shift();
+    }
+  }
+
+  peek(): OpenAttempt | undefined {
+    const next = this.attempts.peek();
+    if (next) return next;
+    const open = this.nextBlock;
+    return open && firstAttempt(open, open.next);
+  }
+
+  enqueueAttempt(job: OpenAttempt): void {
+    this.attempts.push(job);
+    this.changeWaiting(job.open.command, 1);
+  }
+
+  get nextCommand(): string | undefined {
+    return this.attempts.peek()?.open.command ?? this.nextBlock?.command;
+  }
+
+  shift(): OpenAttempt | undefined {
+    const job = this.attempts.shift() ?? this.#shiftOfBlock();
+    if (job) this.changeWaiting(job.open.command, -1);
+    return job;
+  }
+
+  #shiftOfBlock(): OpenAttempt | undefined {
+    const open = this.nextBlock;
+    if (!open) return undefined;
+    const job = firstAttempt(open, open.next++);
+    if (open.next === open.count) this.blocks.shift();
+    return job;
+  }
+
+  /** Removes the job from `attempts` and returns it. Undefined: the job is not in `attempts`. */
+  withdraw(open: OpenBlock, index: number): OpenAttempt | undefined {
+    const job = this.attempts.remove(open, index);
+    if (job) this.changeWaiting(job.open.command, -1);
+    return job;
+  }
+
+  /** Moves the next attempt or, if no attempt waits, the next block to the other backlog. */
+  moveNextTo(other: Backlog): void {
+    const job = this.attempts.shift();
+    if (job) {
+      this.changeWaiting(job.open.command, -1);
+      other.enqueueAttempt(job);
+      return;
+    }
+    const open = this.blocks.shift();
+    if (!open) return;
+    this.changeWaiting(open.command, -open.untouched);
+    other.enqueue(open);
+  }
+}

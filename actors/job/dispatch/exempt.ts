@@ -1,0 +1,118 @@
+// A pause of the whole service does not hold the phases of cancelled runs, nor the runs that these phases call. The jobs of these phases
+// and runs are exempt. Because the pause holds the lanes of exempt jobs, each of these jobs runs alone in a quarantine host.
+import { blockKeyBytes, blockOf, indexOf, type JobId, jobIdBytes } from '../../../runtime/ids.ts';
+import type { Turn } from '../../../runtime/turn.ts';
+import { readRunDeadlineKey } from '../../pipeline/records/run-deadline.ts';
+import type { JobState } from '../job-state.ts';
+import { firstAttempt, type OpenAttempt } from '../open-attempt.ts';
+import { findBlock, groupOf } from '../records/block.ts';
+import { keyText, type OpenBlock } from '../records/open.ts';
+
+/** Whether the service is paused, but the pause does not hold this job. */
+export function isExempt(state: JobState, job: Pick<OpenAttempt, 'open' | 'index'>): boolean {
+  if (!state.pauses.isOfService) return false;
+  const run = state.runOf(job);
+  return run !== null && state.openRuns.exemptSince(run) !== null;
+}
+
+/** Queues an attempt: for the quarantine if its job is exempt, otherwise in its lane. */
+export function enqueue(state: JobState, job: OpenAttempt): void {
+  if (isExempt(state, job)) state.suspects.push(job);
+  else state.lane(job.open.plugin).enqueueAttempt(job);
+}
+
+/** The maximum number of deadlines that one call of `step` reads. */
+const runsPerTurnMax = 256;
+
+/** Less than every key in the table `run_deadlines`. */
+const start = Buffer.of(0);
+/** Greater than every block key. */
+const afterBlocks = Buffer.alloc(blockKeyBytes, 0xff);
+
+/** Finds the exempt jobs that wait in held lanes, for instance because they were queued before the pause began. */
+export class ExemptJobs {
+  readonly #state: JobState;
+  /** Whether the service was paused at the last call of `step`. */
+  #isPaused = false;
+  /** The key at which the search among the deadlines of runs continues; null: the search is complete. */
+  #from: Uint8Array | null = start;
+
+  constructor(state: JobState) {
+    this.#state = state;
+  }
+
+  /** While the service is paused, continues the search for exempt jobs. True: another turn must follow. */
+  step(turn: Turn): boolean {
+    const { pauses, isLoaded } = this.#state;
+    const wasPaused = this.#isPaused;
+    this.#isPaused = pauses.isOfService;
+    if (!this.#isPaused) {
+      if (wasPaused) this.#giveBack();
+      this.#from = start;
+      return false;
+    }
+    if (!isLoaded || this.#from === null) return false;
+    this.#search(turn, this.#from);
+    return this.#from !== null;
+  }
+
+  /** Searches the deadlines for runs that are in a phase. A run whose phase has passed its time limit is not found, but is being stopped. */
+  #search(turn: Turn, from: Uint8Array): void {
+    const { reader, openRuns } = this.#state;
+    const keys = Array.from(reader.keys('run_deadlines', { from, limit: runsPerTurnMax }), key => Buffer.from(key));
+    for (const key of keys) {
+      const found = readRunDeadlineKey(key);
+      const sinceUs = found?.deadline[1] === 'phase' ? openRuns.exemptSince(found.run) : null;
+      if (sinceUs !== null) this.#exempt(turn, found!.run, sinceUs);
+      this.#from = Buffer.concat([key, Buffer.of(0)]);
+      if (turn.isSpent) return;
+    }
+    if (keys.length < runsPerTurnMax) this.#from = null;
+  }
+
+  /**
+   * Moves waiting exempt jobs of the run's tree to the quarantine, from blocks that were accepted at `sinceUs` or later. The run's phase began
+   * at `sinceUs` or later.
+   */
+  #exempt(turn: Turn, run: JobId, sinceUs: number): void {
+    const state = this.#state;
+    const block = state.setAside.read('blocks', blockOf(run), () => findBlock(state.reader, run) ?? null);
+    if (!block) return;
+    const root = groupOf(block, indexOf(run)).group.root ?? run;
+    const from = Buffer.concat([root, Buffer.alloc(blockKeyBytes)]);
+    from.writeUIntBE(Math.floor(sinceUs / 1000), jobIdBytes, 6);
+    for (const key of state.reader.keys('tree', { from, to: Buffer.concat([root, afterBlocks]) })) {
+      const open = state.open.get(keyText(key.subarray(jobIdBytes)));
+      if (open) this.#exemptJobsOf(turn, open);
+    }
+  }
+
+  #exemptJobsOf(turn: Turn, open: OpenBlock): void {
+    const state = this.#state;
+    const block = state.load(open);
+    if (!block.starts.some(index => isExempt(state, { open, index }))) return;
+    const lane = state.lane(open.plugin);
+    const { next } = open;
+    for (let index = 0; index < next; index++) {
+      if (open.isSettled(index) || !isExempt(state, { open, index })) continue;
+      const job = lane.withdraw(open, index) ?? lane.heldByCommand.get(open.command)?.withdraw(open, index);
+      if (job) state.suspects.push(job);
+    }
+    // The jobs that were never dispatched are queued one by one.
+    const { untouched } = open;
+    if (untouched > 0) open.waitsIn!.changeWaiting(open.command, -untouched);
+    open.next = open.count;
+    for (let index = next; index < open.count; index++)
+      if (!open.isSettled(index)) enqueue(state, state.move(turn, firstAttempt(open, index), 'waiting', 0));
+    if (open.inFlight === 0) state.release(open);
+  }
+
+  /** Called when the pause has ended. Exempt jobs that still wait return to their lanes, unless they are suspects. */
+  #giveBack(): void {
+    const { suspects } = this.#state;
+    for (const job of suspects.splice(0)) {
+      if (job.custody === 'waiting') this.#state.lane(job.open.plugin).enqueueAttempt(job);
+      else suspects.push(job);
+    }
+  }
+}

@@ -1,0 +1,47 @@
+// The numbers of queued jobs by plugin and command, calculated from counters. A job is queued if it is unsettled and no host has it.
+
+import type { JobState } from '../job-state.ts';
+import type { QueuedJobs } from '../protocol.ts';
+import { countsKey } from '../records/counts.ts';
+import type { Hold } from '../records/hold.ts';
+import { isHosted } from '../records/job.ts';
+import type { JobFrame } from './job-frame.ts';
+
+/** `frames`: all frames that hosts have. */
+export function queuedJobs(unsettled: Iterable<QueuedJobs>, frames: readonly JobFrame[]): QueuedJobs[] {
+  const running = new Map<string, number>();
+  for (const { lane, command, unreportedCount: left } of frames) {
+    const key = countsKey(lane.name, command.name);
+    running.set(key, (running.get(key) ?? 0) + left);
+  }
+  const queued: QueuedJobs[] = [];
+  for (const { plugin, command, jobs: all } of unsettled) {
+    const jobs = all - (running.get(countsKey(plugin, command)) ?? 0);
+    if (jobs > 0 && isHosted(plugin)) queued.push({ plugin, command, jobs });
+  }
+  return queued;
+}
+
+/** The held jobs among the queued ones. Paused jobs are left out, because they are meant to wait. */
+export function heldOf(state: JobState, queued: readonly QueuedJobs[]): (QueuedJobs & { readonly hold: Hold })[] {
+  return queued.flatMap(jobs => {
+    const hold = state.lane(jobs.plugin).holdOf(jobs.command);
+    return hold && hold.reason !== 'paused' ? [{ ...jobs, hold }] : [];
+  });
+}
+
+/**
+ * The queued jobs that a configuration with exactly the commands of `next` would hold. Jobs that are held already, other than by a pause,
+ * are left out.
+ */
+export function wouldBeHeld(
+  state: JobState,
+  queued: readonly QueuedJobs[],
+  next: { readonly [plugin: string]: readonly string[] },
+): QueuedJobs[] {
+  return queued.filter(({ plugin, command }) => {
+    const has = Object.hasOwn(next, plugin) && next[plugin]!.includes(command);
+    const hold = state.lane(plugin).holdOf(command);
+    return !has && (hold === null || hold.reason === 'paused');
+  });
+}

@@ -1,0 +1,19 @@
+// The job actor's protocol for pauses: messages from the main thread.
+import type { ReplyTo } from '../../../runtime/turn.ts';
+import type { Pause, PauseTarget } from '../records/pause.ts';
+
+/** From the main thread: pause the target (records/pause.ts). Answered with a PauseReply. */
+export type PauseTargetNow = {
+  readonly kind: 'pause';
+  readonly replyTo: ReplyTo;
+  readonly pause: Omit<Pause, 'sinceUs'>;
+};
+/** From the main thread: end the pause of the target, if there is one. Answered with a PauseReply. */
+export type ResumeTarget = {
+  readonly kind: 'resume';
+  readonly replyTo: ReplyTo;
+  readonly target: PauseTarget;
+  readonly by: string;
+};
+/** The pause that has begun or ended. Null: there was none to end. */
+export type PauseReply = { readonly kind: 'pause'; readonly pause: Pause | null };

@@ -1,0 +1,174 @@
+// The pauses that have not ended. While there are none, a check costs one comparison.
+
+import { SetAside } from '../../../runtime/store/set-aside.ts';
+import type { Reader } from '../../../runtime/store/store.ts';
+import type { Turn } from '../../../runtime/turn.ts';
+import type { Lane } from '../dispatch/lane.ts';
+import { isWebhook } from '../records/counts.ts';
+import type { Hold } from '../records/hold.ts';
+import {
+  decodePause,
+  encodePause,
+  isRestoreHold,
+  type Pause,
+  type PauseTarget,
+  pauseKey,
+  pauseText,
+} from '../records/pause.ts';
+
+const system: PauseTarget = { kind: 'system', name: '', command: null };
+const noCommands: ReadonlyMap<string, Hold> = new Map();
+
+export class Pauses {
+  readonly #known = new Map<string, Pause>();
+  /** By the key of a pause: when the breaker that began the pause became half open, in µs. */
+  readonly #probing = new Map<string, number>();
+
+  constructor(reader: Reader, setAside = new SetAside()) {
+    for (const { key, value } of reader.scan('pauses', {})) {
+      const pause = setAside.read('pauses', key, () => decodePause(key, value));
+      if (pause) this.#known.set(pauseKey(pause), pause);
+    }
+  }
+
+  /** Begins a pause, which replaces an earlier pause of the same target. */
+  put(turn: Turn, pause: Pause): void {
+    const key = pauseKey(pause);
+    this.#known.set(key, pause);
+    this.#probing.delete(key);
+    turn.batch.put('pauses', Buffer.from(key), encodePause(pause));
+  }
+
+  /** Removes the pause of this target and returns it; null: there is none. */
+  remove(turn: Turn, target: PauseTarget): Pause | null {
+    const key = pauseKey(target);
+    const pause = this.#known.get(key) ?? null;
+    if (pause) turn.batch.remove('pauses', Buffer.from(key));
+    this.#known.delete(key);
+    this.#probing.delete(key);
+    return pause;
+  }
+
+  /**
+   * Makes the breaker that began this pause half open: one job at a time runs, and the end of that job closes the breaker or opens it
+   * again.
+   */
+  probe(pause: Pause, nowUs: number): void {
+    this.#probing.set(pauseKey(pause), nowUs);
+  }
+
+  /**
+   * Ends the half-open state of all breakers. Called when the configuration changes, because the new one may lack these breakers. `expired`
+   * then returns their expired pauses again.
+   */
+  endProbes(): void {
+    this.#probing.clear();
+  }
+
+  /** When the lane's breaker became half open (breaker.ts), in µs. Null: the breaker is not half open. */
+  probingSince({ name }: Lane): number | null {
+    if (this.#probing.size === 0) return null;
+    return this.#probing.get(pauseKey({ kind: 'plugin', name, command: null })) ?? null;
+  }
+
+  /** The pause of this plugin instance, even if its breaker is half open. Null: there is none. */
+  ofInstance(name: string): Pause | null {
+    return this.#known.get(pauseKey({ kind: 'plugin', name, command: null })) ?? null;
+  }
+
+  /** Whether the whole service is paused. */
+  get isOfService(): boolean {
+    return this.#known.size > 0 && this.#find(system) !== null;
+  }
+
+  /** The pause of a restored state that nobody has resumed yet. Null: there is none. */
+  get ofRestore(): Pause | null {
+    if (this.#known.size === 0) return null;
+    const pause = this.#find(system);
+    return pause && isRestoreHold(pause) ? pause : null;
+  }
+
+  /** The pause that holds the runs of this pipeline: the pipeline's own, otherwise that of the service. Null: no pause holds them. */
+  ofPipeline(name: string): Pause | null {
+    if (this.#known.size === 0) return null;
+    return this.#find({ kind: 'pipeline', name, command: null }) ?? this.#find(system);
+  }
+
+  /**
+   * The hold that a pause puts on the whole plugin instance: the pause of the instance, otherwise of a plugin that it builds on, otherwise of
+   * the service. Null: there is no such pause.
+   */
+  ofLane(lane: Lane): Hold | null {
+    if (this.#known.size === 0) return null;
+    const pause = this.#ofPlugin(lane, null) ?? this.#find(system);
+    return pause && holdBy(pause, lane);
+  }
+
+  /** By command: the holds of the commands that are paused individually, in this plugin instance or in a plugin that it builds on. */
+  commandsOf(lane: Lane): ReadonlyMap<string, Hold> {
+    if (this.#known.size === 0) return noCommands;
+    const held = (lane.instance?.manifest.commands ?? []).flatMap(({ name }) => {
+      const pause = this.#ofPlugin(lane, name);
+      return pause ? [[name, holdBy(pause, lane)] as const] : [];
+    });
+    return new Map(held);
+  }
+
+  /** The pause that refuses a new job of this command from this submitter. Null: no pause does. */
+  rejecting(lane: Lane, command: string, submittedBy: string): Pause | null {
+    if (this.#known.size === 0) return null;
+    if (isWebhook(submittedBy) && this.ofRestore) return this.ofRestore;
+    const found = [this.#ofPlugin(lane, command), this.#ofPlugin(lane, null), this.#find(system)];
+    return found.find(pause => pause?.rejects) ?? null;
+  }
+
+  /** The pause that refuses a new run of this pipeline from this submitter. Null: no pause does. */
+  rejectingRuns(pipeline: string, submittedBy: string): Pause | null {
+    if (this.#known.size === 0) return null;
+    if (isWebhook(submittedBy) && this.ofRestore) return this.ofRestore;
+    const found = [this.#find({ kind: 'pipeline', name: pipeline, command: null }), this.#find(system)];
+    return found.find(pause => pause?.rejects) ?? null;
+  }
+
+  /** When the next pause expires, in µs; null: no pause expires. Pauses whose breaker is half open have expired already. */
+  get nextEndUs(): number | null {
+    let nextUs: number | null = null;
+    for (const [key, { untilUs }] of this.#known)
+      if (untilUs !== null && !this.#probing.has(key) && (nextUs === null || untilUs < nextUs)) nextUs = untilUs;
+    return nextUs;
+  }
+
+  /** The pauses that have expired, except those whose breaker is half open. */
+  expired(nowUs: number): readonly Pause[] {
+    const hasExpired = ({ untilUs }: Pause) => untilUs !== null && untilUs <= nowUs;
+    return [...this.#known.values()].filter(pause => hasExpired(pause) && !this.#probing.has(pauseKey(pause)));
+  }
+
+  #ofPlugin({ name, instance }: Lane, command: string | null): Pause | null {
+    const own = this.#find({ kind: 'plugin', name, command });
+    if (own) return own;
+    for (const base of instance?.bases ?? []) {
+      const pause = this.#find({ kind: 'plugin', name: base, command });
+      if (pause) return pause;
+    }
+    return null;
+  }
+
+  #find(target: PauseTarget): Pause | null {
+    const key = pauseKey(target);
+    return this.#probing.has(key) ? null : (this.#known.get(key) ?? null);
+  }
+}
+
+function holdBy(pause: Pause, { name }: Lane): Hold {
+  const { command, sinceUs, untilUs } = pause;
+  return {
+    reason: 'paused',
+    plugin: name,
+    command,
+    detail: pauseText(pause),
+    sinceUs,
+    ...(untilUs !== null && { untilUs }),
+    ...(pause.kind === 'system' && { isOfService: true }),
+  };
+}

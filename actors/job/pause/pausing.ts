@@ -1,0 +1,93 @@
+// Begins and ends pauses: on request, when they expire, and for breakers.
+import type { Turn } from '../../../runtime/turn.ts';
+import type { Lane } from '../dispatch/lane.ts';
+import type { JobState } from '../job-state.ts';
+import { writeHoldEnd } from '../records/hold-ends.ts';
+import { type Pause, type PauseTarget, restoreName } from '../records/pause.ts';
+import { breakerName } from './breaker.ts';
+
+/**
+ * Begins a pause and returns it. If the service is paused because its state was restored, a new pause of the service takes over the `by` of
+ * that pause, so the state stays held.
+ */
+export function beginPause(state: JobState, turn: Turn, wanted: Pause): Pause {
+  const pause = wanted.kind === 'system' && state.pauses.ofRestore ? { ...wanted, by: restoreName } : wanted;
+  state.pauses.put(turn, pause);
+  announce(state, turn, 'paused', pause, wanted.by);
+  return pause;
+}
+
+/** Ends the pause of the target and returns it; null: there is none. */
+export function endPause(state: JobState, turn: Turn, target: PauseTarget, by: string): Pause | null {
+  const pause = state.pauses.remove(turn, target);
+  if (pause) {
+    noteEnd(state, turn, pause);
+    announce(state, turn, 'resumed', pause, by);
+  }
+  return pause;
+}
+
+/**
+ * Handles a pause that has expired: ends the pause or, if the breaker that began it is still configured, makes this breaker half
+ * open.
+ */
+export function endInTime(state: JobState, turn: Turn, pause: Pause): void {
+  if (pause.by !== breakerName || !state.lane(pause.name).breaker) {
+    endPause(state, turn, pause, 'until');
+    return;
+  }
+  state.pauses.probe(pause, turn.nowUs);
+  noteEnd(state, turn, pause);
+  state.reviewHolds();
+}
+
+/** Counts an ended attempt of a lane with a breaker. `sentUs`: when the attempt was dispatched. */
+export function countEnd(state: JobState, turn: Turn, lane: Lane, hasFailed: boolean, sentUs: number): void {
+  const { name, probingSinceUs } = lane;
+  const breaker = lane.breaker!;
+  const paused = state.pauses.ofInstance(name);
+  if (paused) {
+    // While the plugin is paused, only an attempt that was dispatched after the breaker became half open counts.
+    if (probingSinceUs === null || sentUs < probingSinceUs) return;
+    if (hasFailed) open(state, turn, lane, 'its trial job failed');
+    else endPause(state, turn, paused, breakerName);
+    return;
+  }
+  const { failures, of } = breaker.limits;
+  if (breaker.isTripped(hasFailed)) open(state, turn, lane, `${failures} of its last ${of} attempts failed`);
+}
+
+function open(state: JobState, turn: Turn, { name, breaker }: Lane, reason: string): void {
+  const sinceUs = turn.nowUs;
+  const untilUs = sinceUs + breaker!.limits.forMs * 1000;
+  const target = { kind: 'plugin', name, command: null } as const;
+  beginPause(state, turn, { ...target, reason, by: breakerName, sinceUs, untilUs, rejects: false });
+}
+
+/**
+ * Records the end of a pause of a plugin, a command or the service, for the stopwatch: from now on the jobs that the pause held can run,
+ * unless another hold applies to them.
+ */
+function noteEnd({ reader, lanes }: JobState, turn: Turn, { kind, name, command }: PauseTarget): void {
+  const write = (plugin: string) =>
+    writeHoldEnd(reader, turn.batch, { atUs: turn.nowUs, plugin, command: command ?? '' });
+  if (kind === 'system') write('');
+  if (kind !== 'plugin') return;
+  for (const lane of lanes.values()) if (lane.name === name || lane.instance?.bases?.includes(name)) write(lane.name);
+}
+
+function announce(state: JobState, turn: Turn, change: 'paused' | 'resumed', pause: Pause, by: string): void {
+  state.reviewHolds();
+  state.observations.plain(`${pause.kind}.${change}`, turn.nowUs, fieldsOf(pause, by));
+}
+
+/** The fields of the observation that reports a pause or its end. */
+function fieldsOf({ kind, name, command, reason, untilUs }: Pause, by: string) {
+  return {
+    ...(kind !== 'system' && { [kind]: name }),
+    ...(command !== null && { command }),
+    by,
+    ...(reason !== null && { reason }),
+    ...(untilUs !== null && { until: new Date(untilUs / 1000).toISOString() }),
+  };
+}

@@ -1,0 +1,23 @@
+// Makes the next attempt of a job, or a delayed job or run, due immediately.
+import { blockOf, indexOf, type JobId } from '../../../runtime/ids.ts';
+import type { Turn } from '../../../runtime/turn.ts';
+import type { Dispatcher } from '../dispatch/dispatch.ts';
+import { enqueue } from '../dispatch/exempt.ts';
+import type { JobState } from '../job-state.ts';
+import { keyText } from '../records/open.ts';
+import type { Delayed } from './delayed.ts';
+
+export type RunNowOptions = { readonly state: JobState; readonly dispatcher: Dispatcher; readonly delayed: Delayed };
+
+/** Lets a job that waits for a time run at once. False: the job does not wait for a time, or has not been read since the start. */
+export function runNow({ state, dispatcher, delayed }: RunNowOptions, turn: Turn, id: JobId): boolean {
+  const open = state.open.get(keyText(blockOf(id)));
+  const job = open && state.retries.remove(open, indexOf(id));
+  if (!job) return delayed.reschedule(turn, id, turn.nowUs);
+  const { custody } = job;
+  const due = state.move(turn, job, custody, turn.nowUs);
+  if (custody === 'suspect') dispatcher.quarantine.take(due, true);
+  else enqueue(state, due);
+  state.observations.job('job.rescheduled', turn.nowUs, open.plugin, open.command, id);
+  return true;
+}

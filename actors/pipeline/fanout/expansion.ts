@@ -1,0 +1,400 @@
+// Expands fan-outs, a limited number of elements in each turn, and lets parked tokens continue.
+import { type Body, bodyPart } from '../../../runtime/host/wire/outcome.ts';
+import type { JobId } from '../../../runtime/ids.ts';
+import { packedNull } from '../../../runtime/packing.ts';
+import { isParted } from '../../../runtime/parted.ts';
+import { listCount } from '../../../runtime/splice.ts';
+import { blaming } from '../../failed-record.ts';
+import type { WorkStep } from '../definition/compile.ts';
+import { payloadAt, readEvent } from '../events/events.ts';
+import { UnfinishedEvaluation } from '../expressions/evaluations.ts';
+import { endTokens } from '../join/join.ts';
+import { listKey } from '../records/run.ts';
+import { groupsPerSlice } from '../reuse/reuse-index.ts';
+import type { TokenReuse } from '../reuse/token-reuse.ts';
+import type { Run, Scope } from '../run.ts';
+import { bytesPerTurnMax, evaluationName, evaluationsMax, type RunTable } from '../run-table.ts';
+import type { Children } from '../steps/children.ts';
+import { baggageFault, contextFault } from '../tokens/baggage.ts';
+import { enterEvent } from '../tokens/event-tokens.ts';
+import { addFan, parkedAt } from '../tokens/parked-token.ts';
+import { PhaseTokens } from '../tokens/phase-token.ts';
+import { asPayload, Packed, type StepPosition, type Token } from '../tokens/token.ts';
+import {
+  beginFanOut,
+  decodePlan,
+  type FanOut,
+  type FanPlan,
+  isParked,
+  type ParkedPlan,
+  park,
+  takeElement,
+  takePayloads,
+} from './fanout.ts';
+import { elementBytesMax, isLargeNext, makeElement } from './large-element.ts';
+
+/** The maximum number of children that one call of `Expansion.step` creates. */
+export const childrenPerMessageMax = 1024;
+/** The maximum number of children that fan-outs create in one turn. */
+export const childrenPerTurnMax = 4096;
+/** The fan-outs and parked tokens of a run wait while the run has about this many unsettled jobs. */
+export const unsettledMax = 16_384;
+/** The maximum number of events of a job that are handled before the turn's limits are checked again. */
+const eventsPerStepMax = 64;
+/** When lists in memory exceed this size, the stored ones are dropped from memory, and read again when they are expanded. */
+const listBytesMax = 64 * 2 ** 20;
+
+/** Reads the results, events and payloads that fan-outs do not store themselves. */
+export type StoredValues = {
+  readonly bodyOf: (job: JobId) => Body;
+  readonly payloadOf: (run: JobId) => Uint8Array;
+};
+
+export class Expansion {
+  readonly #table: RunTable;
+  readonly #children: Children;
+  readonly #stored: StoredValues;
+  readonly #takeOver: TokenReuse;
+  readonly #phases: PhaseTokens;
+  #madeInTurn = 0;
+  /** The names of runs that continue in the next turn. */
+  readonly #later: string[] = [];
+  /** The names of runs that a pause holds. They continue when the pause ends. */
+  readonly #paused = new Set<string>();
+
+  constructor(table: RunTable, children: Children, stored: StoredValues, takeOver: TokenReuse) {
+    this.#table = table;
+    this.#takeOver = takeOver;
+    this.#phases = new PhaseTokens(table);
+    this.#children = children;
+    this.#stored = stored;
+  }
+
+  /** Begins a turn: no children have been created in it yet. The runs in `#later` continue, because the writes of the previous turn can be read. */
+  renew(): void {
+    this.#madeInTurn = 0;
+    for (const name of this.#later.splice(0)) this.#table.expandable.add(name);
+    this.#trim();
+  }
+
+  get #isFull(): boolean {
+    const { turn, isFull } = this.#table;
+    return this.#madeInTurn >= childrenPerTurnMax || isFull || (this.#madeInTurn > 0 && turn.isSpent);
+  }
+
+  /** Whether another turn is needed. */
+  get isWaiting(): boolean {
+    return this.#table.expandable.size > 0 || this.#later.length > 0;
+  }
+
+  add(run: Run, fan: FanOut): void {
+    addFan(this.#table, run, fan);
+  }
+
+  /** Parks the token at the node: `step` lets it continue. `id`: the token's number if it was parked before; null: a new number is used. */
+  park(run: Run, node: number, scope: Scope, token: Token, id: number | null = null): FanOut {
+    const fan = park(id ?? run.fansMade++, parkedAt(node, scope, token));
+    this.add(run, fan);
+    return fan;
+  }
+
+  /** Parks a token whose evaluation (evaluations.ts) is unfinished. The work done so far stays in memory if there is room for it. */
+  parkEvaluation(run: Run, node: number, scope: Scope, token: Token, id: number | null): void {
+    const { evaluating } = this.#table;
+    const fan = this.park(run, node, scope, token, id);
+    fan.isCrowded = evaluating.size >= evaluationsMax;
+    if (!fan.isCrowded) evaluating.set(evaluationName(run, fan.id), { node, scope: scope.id, token });
+  }
+
+  /** Starts to divide a token into one token per event of its cause. */
+  addEvents(run: Run, plan: ParkedPlan): void {
+    this.add(run, beginFanOut(run.fansMade++, listCount(plan.list), plan));
+  }
+
+  /** Called when a pause has ended: the paused runs continue. `step` stops a run again if another pause still holds it. */
+  release(): void {
+    for (const name of this.#paused) this.#table.expandable.add(name);
+    this.#paused.clear();
+  }
+
+  /** Lets the fan-outs and parked tokens of the run continue if there is room for more jobs. */
+  resume(run: Run): void {
+    if (run.failure === null && run.fans.size > 0 && hasRoom(run)) this.#table.expandable.add(run.name);
+  }
+
+  /** Continues the next run that has fan-outs or parked tokens. False: no further run can continue in this turn. */
+  step(): boolean {
+    const { expandable } = this.#table;
+    const name = this.#isFull ? undefined : expandable.values().next().value;
+    if (name === undefined) return false;
+    // If the run is added again, it comes after all others.
+    expandable.delete(name);
+    const run = this.#table.find(name);
+    if (!run || run.failure !== null) return true;
+    if (this.#table.isPaused(run)) {
+      this.#paused.add(name);
+      this.#table.dropEvaluations(run);
+    } else if (run.reuse?.isIndexed === false) this.#index(run);
+    else if (this.#mustWait(nextFan(run))) this.#later.push(name);
+    else {
+      blaming({ kind: 'run', id: run.id }, () => this.#expand(run));
+      this.resume(run);
+    }
+    return true;
+  }
+
+  /** Indexes the jobs that the run can reuse, some in each call. */
+  #index(run: Run): void {
+    this.#madeInTurn += groupsPerSlice;
+    if (blaming({ kind: 'run', id: run.id }, () => this.#takeOver.reuse.index(run))) this.#later.push(run.name);
+    else this.#table.expandable.add(run.name);
+  }
+
+  /** Whether the fan-out must wait for the next turn: for the commit of this turn, or for room in memory for an evaluation. */
+  #mustWait(fan: FanOut | undefined): boolean {
+    return waitsForCommit(fan) || (fan?.isCrowded === true && this.#table.evaluating.size >= evaluationsMax);
+  }
+
+  #expand(run: Run): void {
+    const fan = nextFan(run);
+    if (fan === undefined) return;
+    if (isParked(fan)) {
+      this.#goOn(run, fan);
+      return;
+    }
+    const plan = this.#planOf(run, fan);
+    if ('hasEvents' in plan) {
+      this.#takeEvents(run, fan, plan);
+      return;
+    }
+    try {
+      this.#expandNext(run, fan, plan as FanPlan);
+    } catch (error) {
+      if (!(error instanceof UnfinishedEvaluation)) throw error;
+      // The evaluation continues later, from the same element: the cursor has not moved.
+      this.#madeInTurn++;
+    }
+  }
+
+  /** Lets a parked token enter its node. */
+  #goOn(run: Run, fan: FanOut): void {
+    const table = this.#table;
+    const waited = table.evaluating.get(evaluationName(run, fan.id)) ?? this.#waited(run, fan);
+    if (waited === null) {
+      this.#madeInTurn++;
+      return;
+    }
+    const { node, scope: number, token } = waited;
+    // One large token fills the turn.
+    this.#madeInTurn += token.storedAs && token.payload.stored.length > table.partedBytesMin ? childrenPerTurnMax : 1;
+    table.dropFan(run, fan);
+    const scope = run.scopes.get(number)!;
+    table.touch(run, scope);
+    table.moves.push({ kind: 'enter', run, scope, node, token, waitedAs: fan.id });
+  }
+
+  /** The parked token, with its node and scope. Null: the token begins a phase, and its payload is not complete yet. */
+  #waited(run: Run, fan: FanOut): { readonly node: number; readonly scope: number; readonly token: Token } | null {
+    const plan = this.#planOf(run, fan) as ParkedPlan;
+    const token = plan.isPhase ? this.#phases.next(run, fan, plan) : this.#tokenOf(plan);
+    return token && { node: plan.node, scope: plan.scope, token };
+  }
+
+  #tokenOf(plan: ParkedPlan): Token {
+    const { path, cause, depth, event, context, list, result, isBehindJob, storedAs = 'result', isReused } = plan;
+    const payload = new Packed(list, this.#table.evaluationLimits);
+    return {
+      path,
+      payload,
+      context: new Packed(context),
+      event,
+      depth,
+      cause,
+      result: result ?? list,
+      storedAs: isBehindJob ? storedAs : null,
+      isReused: isReused === true,
+    };
+  }
+
+  /** Turns the next events of the token's cause into tokens. */
+  #takeEvents(run: Run, fan: FanOut, plan: ParkedPlan): void {
+    const table = this.#table;
+    const scope = run.scopes.get(plan.scope)!;
+    const token = this.#tokenOf(plan);
+    const roomFor = Math.ceil((bytesPerTurnMax - table.bytesInTurn) / Math.max(1, plan.context.length));
+    const end = Math.min(fan.count, fan.index + eventsPerStepMax, fan.index + roomFor);
+    table.touch(run, scope);
+    for (; fan.index < end; fan.index++) {
+      const { event, end: next } = readEvent(plan.list, fan.at);
+      fan.at = next;
+      this.#madeInTurn++;
+      const path = fan.count > 1 ? [...plan.path, fan.index] : plan.path;
+      if (event && enterEvent(table, run, scope, plan.node, token, path, event, fan.index)) scope.live++;
+    }
+    if (fan.index < fan.count) return;
+    table.dropFan(run, fan);
+    endTokens(table, run, scope, 1, token.isReused);
+  }
+
+  #expandNext(run: Run, fan: FanOut, plan: FanPlan): void {
+    const scope = run.scopes.get(plan.scope)!;
+    const step = stepOf(run, plan.node);
+    let countMax = Math.min(childrenPerMessageMax, fan.count - fan.index, childrenPerTurnMax - this.#madeInTurn);
+    this.#table.touch(run, scope);
+    const first = fan.index;
+    if (plan.isReused) {
+      const { jobs, count } = this.#takeOver.reuse.elementsFrom(run, plan, first, countMax);
+      if (jobs.length > 0) {
+        this.#takeOver.elements(run, scope, fan, plan, jobs);
+        this.#taken(run, scope, fan, first, plan);
+        return;
+      }
+      countMax = count;
+    }
+    const bytesMax = elementBytesMax(plan, this.#table);
+    if (isLargeNext(plan, fan, bytesMax)) this.#makeLarge(run, step, fan, plan);
+    else if (plan.each) this.#makeSingles(run, step, fan, plan, countMax, bytesMax);
+    else {
+      // Adjacent jobs share their baggage; each called run has its own copy.
+      const eachBytes = plan.added.length + (step.kind === 'call' ? plan.context.length : 0);
+      const roomFor = Math.ceil((bytesPerTurnMax - this.#table.bytesInTurn) / Math.max(1, eachBytes));
+      const room = bytesPerTurnMax - this.#table.bytesInTurn;
+      const payloads = takePayloads(fan, plan, Math.min(countMax, roomFor), room, bytesMax);
+      this.#children.make(run, step, positionOf(plan, first, plan.context), payloads, problemOf(plan.missing));
+    }
+    scope.live += fan.index - first;
+    this.#taken(run, scope, fan, first, plan);
+  }
+
+  /** Counts the elements from `first` up to the fan-out's index. Ends the fan-out after its last element. */
+  #taken(run: Run, scope: Scope, fan: FanOut, first: number, plan: FanPlan): void {
+    this.#madeInTurn += fan.index - first;
+    if (run.failure !== null || fan.index < fan.count) return;
+    this.#table.dropFan(run, fan);
+    endTokens(this.#table, run, scope, 1, plan.isReused === true);
+  }
+
+  /**
+   * Creates children whose `with` or baggage is rendered for each element. Neighbours that share
+   * their context, and have the same problem or none, are created together.
+   */
+  #makeSingles(run: Run, step: WorkStep, fan: FanOut, plan: FanPlan, countMax: number, bytesMax: number): void {
+    let first = fan.index;
+    let missing: string | null = null;
+    let context = plan.context;
+    let payloads: Uint8Array[] = [];
+    let bytes = this.#table.bytesInTurn;
+    const send = (): void => {
+      if (payloads.length > 0)
+        this.#children.make(run, step, positionOf(plan, first, context), payloads, problemOf(missing));
+      first += payloads.length;
+      payloads = [];
+    };
+    for (let k = 0; k < countMax && bytes < bytesPerTurnMax && (k === 0 || !this.#table.turn.isSpent); k++) {
+      if (isLargeNext(plan, fan, bytesMax)) break;
+      const single = takeElement(fan, plan);
+      const fault = contextFault(step.id, single.context);
+      if (fault !== null) {
+        this.#table.fail(run, fault);
+        return;
+      }
+      bytes += single.payload.length;
+      if (single.context !== context || step.kind === 'call') bytes += single.context.length;
+      if (single.missing !== missing || single.context !== context) send();
+      ({ missing, context } = single);
+      payloads.push(single.payload);
+    }
+    send();
+  }
+
+  /** Creates the child of a large element. May throw UnfinishedEvaluation, but only before it creates the child or moves the cursor. */
+  #makeLarge(run: Run, step: WorkStep, fan: FanOut, plan: FanPlan): void {
+    const made = makeElement(this.#table, run, fan, plan);
+    if (made === null) {
+      this.#table.fail(run, baggageFault(step.id));
+      return;
+    }
+    const { payload, context, problem, end } = made;
+    this.#children.make(run, step, positionOf(plan, fan.index, context), [payload], problem);
+    fan.at = end;
+    fan.index++;
+  }
+
+  #planOf(run: Run, fan: FanOut): FanPlan | ParkedPlan {
+    if (fan.plan) return fan.plan;
+    const bytes = this.#table.reader.get('lists', listKey(run.id, fan.id));
+    if (!bytes) throw new Error('a fan-out has no list');
+    fan.plan = this.#filled(run, decodePlan(bytes));
+    this.#table.listBytes += fan.plan.list.length;
+    return fan.plan;
+  }
+
+  #filled(run: Run, plan: FanPlan | ParkedPlan): FanPlan | ParkedPlan {
+    if ('own' in plan) {
+      return isParted(plan.list) ? { ...plan, list: this.#table.arrivals.read(plan.list), parted: plan.list } : plan;
+    }
+    if (!('isBehindJob' in plan)) return plan;
+    if (plan.cause === null) return { ...plan, list: this.#stored.payloadOf(run.id), result: packedNull };
+    const body = this.#stored.bodyOf(plan.cause);
+    const result = bodyPart(body, 'result') ?? packedNull;
+    if (plan.hasEvents) return { ...plan, list: bodyPart(body, 'events')!, result };
+    return {
+      ...plan,
+      list: plan.storedAs ? payloadAt(bodyPart(body, 'events')!, plan.storedAs) : asPayload(result),
+      result,
+    };
+  }
+
+  /** If lists take too much memory, drops all stored lists from memory. */
+  #trim(): void {
+    if (this.#table.listBytes <= listBytesMax) return;
+    for (const run of this.#table.runs.values()) {
+      for (const fan of run.fans.values()) {
+        if (!fan.stored || !fan.plan) continue;
+        this.#table.listBytes -= fan.plan.list.length;
+        fan.plan = null;
+      }
+    }
+  }
+}
+
+/**
+ * The fan-out with which the run continues. Parked tokens come first. Among them, tokens whose evaluations have no room in memory come
+ * last, so that they do not hold up tokens whose evaluations are in memory.
+ */
+function nextFan({ fans }: Run): FanOut | undefined {
+  let crowded: FanOut | undefined;
+  for (const fan of fans.values()) {
+    if (!isParked(fan)) continue;
+    if (fan.isCrowded !== true) return fan;
+    crowded ??= fan;
+  }
+  return crowded ?? fans.values().next().value;
+}
+
+/**
+ * Whether the fan-out must wait for the commit of the turn that has added it. That turn may be writing the list of the fan-out, or the
+ * records from which the payload of a phase is made.
+ */
+function waitsForCommit(fan: FanOut | undefined): boolean {
+  return fan?.plan != null && ('isBehindJob' in fan.plan || 'isPhase' in fan.plan) && !fan.stored;
+}
+
+function hasRoom(run: Run): boolean {
+  return run.jobs <= unsettledMax - childrenPerMessageMax;
+}
+
+function problemOf(missing: string | null): string | null {
+  return missing && `${missing} is missing`;
+}
+
+function stepOf(run: Run, number: number): WorkStep {
+  const node = run.version.compiled.nodes[number]!;
+  if (node.kind !== 'work') throw new Error('only a step with jobs can fan out');
+  return node.step;
+}
+
+function positionOf(plan: FanPlan, first: number, context: Uint8Array): StepPosition {
+  const { scope, node, path, cause, depth, event, isReused = false } = plan;
+  return { scope, node, path, first, cause, depth, event, context, isReused };
+}

@@ -1,0 +1,147 @@
+// Indexes the jobs of the original run by their addresses (records/reuse.ts). The walk through the run's tree takes
+// several turns.
+import { blockKeyBytes, formatId, type JobId, jobIdBytes } from '../../../runtime/ids.ts';
+import type { Sliced } from '../../../runtime/slices.ts';
+import type { Reader } from '../../../runtime/store/store.ts';
+import { latestAttempt } from '../../job/records/attempts.ts';
+import { type Block, decodeBlock, groupOf } from '../../job/records/block.ts';
+import { type JobGroup, readTally, tallied } from '../../job/records/job.ts';
+import { keyText } from '../../job/records/open.ts';
+import { rangesOf } from '../../job/records/tree.ts';
+import { calledAddress, forkAddress, reusedOf, splitPath, topAddress, writeIndexed } from '../records/reuse.ts';
+import type { Run } from '../run.ts';
+import type { RunTable } from '../run-table.ts';
+import { groupIn, rootOf, takenOverBy } from '../views/reuse-roots.ts';
+
+/** The number of entries that one scan of a tree reads. */
+const entriesAtOnce = 16;
+/** The number of groups of jobs after which the walk can pause. */
+export const groupsPerSlice = 256;
+const runsKnownMax = 10_000;
+
+/** Jobs that are neighbours both in their block and in their fork. */
+type Row = { fork: Uint8Array; ordinal: number; key: Uint8Array; index: number; count: number };
+
+/** Writes the index for a rerun. Returns why it cannot be complete; null: the index is complete. */
+export function* indexed(table: RunTable, run: Run): Sliced<string | null> {
+  const { of, root } = run.reuse!;
+  let found = 0;
+  let row: Row | null = null;
+  for (const { fork, ordinal, key, index, count } of jobsInside(table.reader, of)) {
+    if (fork === null) {
+      yield;
+      continue;
+    }
+    found += count;
+    if (row && follows(row, fork, ordinal, key, index)) row.count += count;
+    else {
+      if (row) writeIndexed(table.batch, root, row.fork, row.ordinal, row);
+      row = { fork, ordinal, key, index, count };
+    }
+  }
+  if (row) writeIndexed(table.batch, root, row.fork, row.ordinal, row);
+  const body = latestAttempt(table.reader, of)?.attempt.stored;
+  if (!body) return `the run ${formatId(of)} is no longer stored: rerun the run from the start`;
+  const counts = readTally(body);
+  const made = counts ? tallied(counts) : 0;
+  if (found >= made) return null;
+  return `${made - found} of the ${made} jobs of the run ${formatId(of)} are no longer stored: rerun the run from the start`;
+}
+
+function follows(row: Row, fork: Uint8Array, ordinal: number, key: Uint8Array, index: number): boolean {
+  const isNext = ordinal === row.ordinal + row.count && index === row.index + row.count;
+  return isNext && Buffer.compare(fork, row.fork) === 0 && Buffer.compare(key, row.key) === 0;
+}
+
+/**
+ * The jobs inside a run, including reused jobs and the jobs of called runs. A row without a fork marks a place where the walk can pause.
+ */
+function* jobsInside(reader: Reader, of: JobId): Iterable<Row | (Omit<Row, 'fork'> & { readonly fork: null })> {
+  const addresses = new Addresses(reader, of);
+  const root = rootOf(reader, of);
+  let groups = 0;
+  for (const table of ['tree', 'reused'] as const) {
+    let { from } = reusedOf(root);
+    const { to } = reusedOf(root);
+    for (;;) {
+      const entries = [...reader.scan(table, { from, to, limit: entriesAtOnce })];
+      for (const entry of entries) {
+        const key = Buffer.from(entry.key.subarray(jobIdBytes, jobIdBytes + blockKeyBytes));
+        // The block of reused jobs may have been pruned.
+        const bytes = reader.get('blocks', key);
+        if (!bytes) continue;
+        const block = decodeBlock(bytes);
+        for (const { group, index, offset, count } of groupsOf(block, rangesOf(entry.value))) {
+          if (++groups % groupsPerSlice === 0) yield pause;
+          const row = rowOf(addresses, group, key, index, offset, count);
+          if (row) yield row;
+        }
+      }
+      yield pause;
+      if (entries.length < entriesAtOnce) break;
+      from = Buffer.concat([entries.at(-1)!.key, Buffer.of(0)]);
+    }
+  }
+}
+
+const pause = { fork: null, ordinal: 0, key: new Uint8Array(0), index: 0, count: 0 } as const;
+
+type Piece = { readonly group: JobGroup; readonly index: number; readonly offset: number; readonly count: number };
+
+function* groupsOf(block: Block, ranges: readonly number[]): Iterable<Piece> {
+  for (let pair = 0; pair < ranges.length; pair += 2) {
+    for (let index = ranges[pair]!; index < ranges[pair + 1]!; ) {
+      const { group, offset, left } = groupOf(block, index);
+      const count = Math.min(left, ranges[pair + 1]! - index);
+      yield { group, index, offset, count };
+      index += count;
+    }
+  }
+}
+
+function rowOf(
+  addresses: Addresses,
+  { run: position }: JobGroup,
+  key: Uint8Array,
+  index: number,
+  offset: number,
+  count: number,
+): Row | null {
+  const run = position && addresses.of(position.run);
+  if (!run) return null;
+  const { path, first } = position;
+  const [before, ordinal] = first === null ? splitPath(path) : [path, first + offset];
+  return { fork: forkAddress(run, { ...position, path: before }), ordinal, key, index, count };
+}
+
+/** The addresses (records/reuse.ts) of the original run and of the runs inside it. */
+class Addresses {
+  readonly #reader: Reader;
+  /** The original run, and the runs from which it reused jobs. */
+  readonly #tops: ReadonlySet<string>;
+  readonly #known = new Map<string, Uint8Array | null>();
+
+  constructor(reader: Reader, of: JobId) {
+    this.#reader = reader;
+    this.#tops = new Set(takenOverBy(reader, of).map(keyText));
+  }
+
+  /** The address of the run. Null: it is not inside the runs of `#tops`. */
+  of(run: JobId): Uint8Array | null {
+    const name = keyText(run);
+    let address = this.#known.get(name);
+    if (address === undefined) {
+      address = this.#find(run, name);
+      if (this.#known.size >= runsKnownMax) this.#known.clear();
+      this.#known.set(name, address);
+    }
+    return address;
+  }
+
+  #find(run: JobId, name: string): Uint8Array | null {
+    if (this.#tops.has(name)) return topAddress;
+    const position = groupIn(this.#reader, run)?.run;
+    const caller = position ? this.of(position.run) : null;
+    return caller && calledAddress(caller, position!);
+  }
+}
