@@ -122,6 +122,7 @@ if (positionals.length === 0 || flags.help) {
 const isProfiled = positionals[0] === 'profile';
 const other = positionals[0] === 'against' ? (positionals[1] ?? refuse('against needs a checkout')) : undefined;
 const name = positionals[other !== undefined ? 2 : isProfiled ? 1 : 0] ?? refuse('the name of a bench is missing');
+if (other !== undefined && flags.server !== undefined) refuse('--server: `against` measures the default server');
 if (!/^[1-9]\d*$/.test(flags.rounds)) refuse(`--rounds ${flags.rounds}: it must be a positive integer`);
 const chosen = chosenBy(name);
 if (chosen.length === 0) refuse(`there is no bench "${name}"`);

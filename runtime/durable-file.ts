@@ -59,9 +59,10 @@ export function writeSynced(path: string, bytes: Uint8Array, mode: number): void
 
 /** Creates the directory and its missing parents, and flushes the directory entry of each to disk. */
 export function makeDirectory(path: string, mode: number): void {
-  const first = mkdirSync(path, { recursive: true, mode });
+  const whole = resolve(path);
+  const first = mkdirSync(whole, { recursive: true, mode });
   if (first === undefined) return;
-  for (let made = resolve(path); made.length >= first.length; made = dirname(made)) syncDirectory(dirname(made));
+  for (let made = whole; made.length >= first.length; made = dirname(made)) syncDirectory(dirname(made));
 }
 
 export function syncDirectory(path: string): void {

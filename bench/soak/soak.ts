@@ -86,7 +86,7 @@ export const soak: Bench<Soak> = {
         ...compared(samples),
       ],
       work: { lost },
-      files: { 'soak.svg': plot(samples) },
+      files: { 'soak.svg': plot(samples, load) },
     };
   },
 };
@@ -190,7 +190,7 @@ function compared(samples: readonly Sample[]): Metric[] {
   ];
 }
 
-function plot(samples: readonly Sample[]): string {
+function plot(samples: readonly Sample[], load: number): string {
   const size = Math.ceil(samples.length / plotPoints);
   const parts = Array.from({ length: Math.ceil(samples.length / size) }, (_, n) =>
     samples.slice(n * size, (n + 1) * size),
@@ -212,5 +212,6 @@ function plot(samples: readonly Sample[]): string {
     panel('index, MB', 'indexMb'),
     panel('checkpoints per minute', 'checkpoints'),
   ];
-  return drawPlot({ title: 'soak: mixed load at 60 % of capacity', scale: 'linear', axis: 'minutes', panels });
+  const title = `soak: mixed load at ${Math.round(load * 100)} % of capacity`;
+  return drawPlot({ title, scale: 'linear', axis: 'minutes', panels });
 }
