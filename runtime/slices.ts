@@ -30,7 +30,7 @@ export type Share = {
   close(): void;
 };
 
-/** The time that a share's work has used. The time is raised to at least `#levelMs` when the share gets work. */
+/** The time that counts as used by a share: what its work has taken, and at least the level of `Slices` whenever the share gets work. */
 type Used = { ms: number };
 
 /**

@@ -135,7 +135,7 @@ export type SubmitReply = { readonly kind: 'accepted'; readonly id: JobId } | Re
  * payloads, there was no room for the last payloads.
  */
 export type SubmitJobsReply =
-  /** `rest`: why the work after that of `ids` was refused. Absent if all of it was accepted, or if an idempotency key was known. */
+  /** `rest`: why the jobs or runs after those in `ids` were refused. Absent if none was refused, and for a repeated call, which gets its first ids. */
   { readonly kind: 'accepted'; readonly ids: Uint8Array; readonly rest?: Refusal } | RefusedWork;
 
 /** To the main thread, after a commit: an awaited job or run has settled, or does not exist. Its callers may have left in the meantime. */

@@ -1,4 +1,5 @@
-// Reads the sections `webhooks` and `tokens`. `tokens` has the keys of the endpoints.
+// Reads the sections `webhooks` and `tokens`. An entry of `tokens` is a named HMAC key, with which endpoints verify the
+// signatures of their deliveries.
 import { reportDuplicates } from '../check/duplicate.ts';
 import { type Report, type ReportAt, reportIn } from '../check/problem.ts';
 import { hint } from '../check/suggestion.ts';

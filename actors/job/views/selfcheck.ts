@@ -183,7 +183,10 @@ async function countersOf(
   return [];
 }
 
-/** Compares all counters once. Null: something was pruned in the meantime. */
+/**
+ * Compares the counters once, except `running` and `delayed`. Compares none if more than `max` jobs are counted. Null: something was pruned
+ * in the meantime.
+ */
 function* compareCounters(reader: Reader, max: number, notes: string[]): Sliced<InvariantFailure[] | null> {
   const kept = readCounts(reader);
   const pruned = readPruneMark(reader).number;

@@ -85,7 +85,10 @@ export function contextOf({ context, each }: FanPlan, own: Packed): Packed | nul
   return new Packed(pack(addBaggage(unpack<JsonObject>(context), each.baggage, data)));
 }
 
-/** The payload of an element: `item` and `index`, unless `with` sets these keys, and the entries that `with` adds to all elements. */
+/**
+ * The payload of an element before the entries that are rendered for each element: `item` and `index`, except those that `added` contains,
+ * and the entries in `added`, which all elements share.
+ */
 export function elementOf(plan: FanPlan, item: readonly Section[], index: number): Uint8Array {
   const { own, added, addedCount } = plan;
   const sections: Section[] = [mapHead(own.length + addedCount)];

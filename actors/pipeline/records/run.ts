@@ -105,7 +105,7 @@ export type StoredReuse = {
 
 /** The current phase of a run, and how the parts before it ended. */
 export type StoredPhase = RunPhase & {
-  /** The error that belongs to `status`. Empty if the status is `succeeded`. */
+  /** Why the parts before this phase did not succeed. Empty if they succeeded (`status`). */
   readonly error: string;
   /** The errors of phases that have ended. Null: no errors. */
   readonly phaseError: string | null;

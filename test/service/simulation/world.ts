@@ -234,8 +234,7 @@ export class World {
     for (let inputs = dice.below(4); inputs > 0; inputs--) this.#input();
     if (dice.chance(0.1)) this.#isDiskFull = false;
     this.#disk.step();
-    if (this.#stop.state === 'asked' && !this.#ledger.isDue && dice.chance(0.2))
-      this.#stop.endHosts(this.#ledger, this.#hosts);
+    if (this.#stop.state === 'asked' && dice.chance(0.2)) this.#stop.endHosts(this.#ledger, this.#hosts);
     if (this.#ledger.isDue || dice.chance(0.1)) this.#turn();
     else if (this.#hosts.held.length === 0 || this.#ledger.condition !== 'up') this.#wait();
   }
