@@ -28,7 +28,8 @@ export function Page(props: {
       <header class="page-head">
         <div class="page-titles">
           <h1>{props.title}</h1>
-          {props.subtitle && <div class="page-subtitle">{props.subtitle}</div>}
+          {/* A subtitle that is not there yet has its line. */}
+          {'subtitle' in props && <div class="page-subtitle">{props.subtitle}</div>}
         </div>
         {props.actions && <div class="page-actions">{props.actions}</div>}
       </header>

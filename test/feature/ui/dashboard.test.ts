@@ -15,6 +15,7 @@ import { narrowFlows } from './flows/narrow.ts';
 import { operationFlows } from './flows/operations.ts';
 import { restoredFlows } from './flows/restored.ts';
 import { runFlows } from './flows/runs.ts';
+import { shiftFlows } from './flows/shifts.ts';
 import { signInFlows } from './flows/sign-in.ts';
 import { type Minutes, measuredMinutes, stopwatchFlows } from './flows/stopwatch.ts';
 import type { Seeded } from './screens.ts';
@@ -45,6 +46,7 @@ describe.skipIf(!hasBrowser)(`the dashboard in a browser${whyNot}`, () => {
   describe('what is live', () => liveFlows(gateway, () => seeded));
   describe('a restored state', () => restoredFlows());
   describe('narrow pages', () => narrowFlows(gateway, () => seeded));
+  describe('layout shifts', () => shiftFlows(gateway, () => seeded));
   describe('keys', () => keyboardFlows(gateway));
   describe('long lists', () => listFlows(gateway));
   describe('hostile texts', () => hostileFlows());

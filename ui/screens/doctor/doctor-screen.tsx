@@ -37,7 +37,7 @@ export function DoctorScreen(): JSX.Element {
         </Button>
       }
     >
-      {health.data && <HealthStats health={health.data} />}
+      {(health.data || !health.error) && <HealthStats health={health.data} />}
       {error && <Problem error={error} retry={reload} />}
       {data === undefined && !error && <Loading rows={10} />}
       {data && (
@@ -47,18 +47,19 @@ export function DoctorScreen(): JSX.Element {
           ))}
         </ul>
       )}
-      <Selfcheck />
+      {(data || error) && <Selfcheck />}
     </Page>
   );
 }
 
-function HealthStats({ health }: { health: Health }): JSX.Element {
+/** `health`: undefined until it is there. */
+function HealthStats({ health }: { health: Health | undefined }): JSX.Element {
   return (
     <div class="stats">
-      <Stat label="Version" value={health.version} />
-      <Stat label="Up for" value={ms(health.uptime_seconds * 1_000)} />
-      <Stat label="Plugins" value={count(health.plugins_loaded)} />
-      <Stat label="Queue" value={count(health.queue_depth)} />
+      <Stat label="Version" value={health?.version ?? '–'} />
+      <Stat label="Up for" value={health ? ms(health.uptime_seconds * 1_000) : '–'} />
+      <Stat label="Plugins" value={health ? count(health.plugins_loaded) : '–'} />
+      <Stat label="Queue" value={health ? count(health.queue_depth) : '–'} />
     </div>
   );
 }

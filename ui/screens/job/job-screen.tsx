@@ -83,6 +83,9 @@ function JobTimes({ job }: { job: ShownJob }) {
   useEffect(() => timeline.reload(), [job.status, job.attempt]);
   const [step] = timeline.data?.steps ?? [];
   const [path] = timeline.data?.critical_path ?? [];
+  // The times of a job that has run take their room before they are there.
+  if (!timeline.data && !timeline.error && isSettled(job) && job.started_at !== null)
+    return <div class="where where-loading" />;
   if (!step || !path) return null;
   const parts = [
     ['Waited for a worker', path.waiting_us, 'waiting'],

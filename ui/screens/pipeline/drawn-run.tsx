@@ -62,7 +62,7 @@ export function DrawnRun({ definition }: { definition: PipelineView }): JSX.Elem
         title="Steps"
         note={
           chosen === null ? (
-            withoutCounts(mayRead, runs.data)
+            <span class="drawn-run">{withoutCounts(mayRead, runs.data)}</span>
           ) : (
             <span class="drawn-run">
               counts of the run <JobId id={chosen} /> {status && <Status status={status} />}

@@ -22,6 +22,12 @@ export function PipelineScreen(): JSX.Element {
   const pause = pauseOf(overview.data?.pauses, target);
   const own = counts.data?.counts.find(one => one.plugin === 'pipeline' && one.command === name) ?? noCounts;
   const runs = (status: string) => href('jobs', null, { plugin: 'pipeline', command: name, status });
+  if (mayRead && data === undefined && !error)
+    return (
+      <Page title={name} subtitle={<a href={href('pipelines')}>Pipelines</a>}>
+        <Loading rows={12} />
+      </Page>
+    );
   return (
     <Page
       title={name}
@@ -61,7 +67,6 @@ export function PipelineScreen(): JSX.Element {
       )}
       {!mayRead && <p class="muted">The drawing and the form need the scope plugin:ro, which this token lacks.</p>}
       {error && <Problem error={error} retry={reload} />}
-      {mayRead && data === undefined && !error && <Loading rows={8} />}
       {data && (
         <>
           <p class="pipeline-facts">{factsOf(data)}</p>

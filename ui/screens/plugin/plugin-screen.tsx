@@ -41,6 +41,12 @@ export function PluginScreen(): JSX.Element {
   const { overview, counts } = usePluginData();
   const lane = overview.data?.lanes.find(one => one.plugin === name);
   const pause = pauseOf(overview.data?.pauses, { kind: 'plugin', name });
+  if (data === undefined && !error)
+    return (
+      <Page title={name} subtitle={<a href={href('plugins')}>Plugins</a>}>
+        <Loading rows={12} />
+      </Page>
+    );
   return (
     <Page
       title={name}
@@ -74,11 +80,7 @@ export function PluginScreen(): JSX.Element {
       )}
       {!pause && <HoldNote lane={lane} />}
       {may(...jobScopes) && <PluginStats name={name} lane={lane} counts={counts.data?.counts} />}
-      {data === undefined ? (
-        !error && <Loading rows={6} />
-      ) : (
-        <Commands plugin={data} onPaused={overview.reload} pauses={overview.data?.pauses} />
-      )}
+      {data && <Commands plugin={data} onPaused={overview.reload} pauses={overview.data?.pauses} />}
     </Page>
   );
 }

@@ -54,6 +54,13 @@ export function RunScreen(): JSX.Element {
       </Page>
     );
   const shown = job.data ?? timeline.data;
+  // What is above the timeline would move it: they are shown together.
+  if (!(job.data || job.error) || !(timeline.data || timeline.error))
+    return (
+      <Page title={shown ? jobTitle(shown) : 'Run'} subtitle={<JobId id={id} />}>
+        <Loading rows={12} />
+      </Page>
+    );
   return (
     <Page
       title={shown ? jobTitle(shown) : 'Run'}
@@ -72,11 +79,7 @@ export function RunScreen(): JSX.Element {
       {job.error && job.error.status !== 403 && <Problem error={job.error} retry={job.reload} />}
       {job.data && <JobNotices job={job.data} />}
       {timeline.error && !timeline.data && <Problem error={timeline.error} retry={timeline.reload} />}
-      {timeline.data ? (
-        <RunBody timeline={timeline.data} part={part.data} view={view!} id={id} isOpen={isOpen} />
-      ) : (
-        !timeline.error && <Loading rows={8} />
-      )}
+      {timeline.data && <RunBody timeline={timeline.data} part={part.data} view={view!} id={id} isOpen={isOpen} />}
     </Page>
   );
 }
