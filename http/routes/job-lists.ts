@@ -65,6 +65,7 @@ const jobRowSchema = Type.Object({
   started_at: nullable(instantSchema),
   completed_at: nullable(instantSchema),
   attempt: Type.Integer(),
+  step_id: Type.Optional(Type.String({ description: 'The step of its pipeline, for a job inside a run.' })),
   tags: jobTagsSchema,
   counts: countsSchema,
   reused: reusedSchema,

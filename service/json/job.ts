@@ -104,6 +104,10 @@ function occurrenceIn({ context }: JobInput): string {
   return JSON.stringify(unpack<JsonObject>(context)['schedule'] ?? null);
 }
 
+function stepPart({ stepId }: Pick<JobView, 'stepId'>): string {
+  return stepId === null ? '' : `,"step_id":${JSON.stringify(stepId)}`;
+}
+
 /** The tags are stored as JSON. */
 function tagsPart({ options }: Pick<JobView, 'options'>): string {
   return options?.tags === undefined ? '' : `,"tags":${options.tags}`;
@@ -159,7 +163,7 @@ export function writeJobRow(job: JobRow): string {
   return (
     `{"job_id":"${formatId(job.id)}","plugin":${JSON.stringify(job.plugin)},"command":${JSON.stringify(job.command)},` +
     `"status":"${job.status}","created_at":${time(job.createdUs)},"started_at":${time(job.startedUs)},` +
-    `"completed_at":${time(job.completedUs)},"attempt":${job.attempt}${tagsPart(job)}${countsPart(job.counts)}${reusedPart(job)}}`
+    `"completed_at":${time(job.completedUs)},"attempt":${job.attempt}${stepPart(job)}${tagsPart(job)}${countsPart(job.counts)}${reusedPart(job)}}`
   );
 }
 

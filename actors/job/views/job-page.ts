@@ -40,6 +40,7 @@ export type JobRow = { readonly id: JobId } & Pick<
   | 'attempt'
   | 'counts'
   | 'isReused'
+  | 'stepId'
   | 'options'
 >;
 
@@ -65,6 +66,7 @@ export type JobPage = {
 export const countedMax = 10_000;
 
 export function rowOf(id: JobId, view: JobView): JobRow {
-  const { plugin, command, status, createdUs, startedUs, completedUs, attempt, counts, isReused, options } = view;
-  return { id, plugin, command, status, createdUs, startedUs, completedUs, attempt, counts, isReused, options };
+  const { plugin, command, status, createdUs, startedUs, completedUs, attempt, counts, isReused, stepId, options } =
+    view;
+  return { id, plugin, command, status, createdUs, startedUs, completedUs, attempt, counts, isReused, stepId, options };
 }

@@ -40,6 +40,8 @@ export type JobView = {
   readonly status: Status;
   /** The phase that the job belongs to. Null: the job belongs to the main part of its run, or to no run. */
   readonly phase: PhaseName | null;
+  /** The id of the step that the job belongs to. Null: the job belongs to no step. */
+  readonly stepId: string | null;
   readonly submittedBy: string;
   readonly attempt: number;
   readonly createdUs: number;
@@ -226,6 +228,10 @@ class StoredJob implements JobView {
 
   get phase(): PhaseName | null {
     return groupOf(this.#jobs.block, this.#index).group.phase ?? null;
+  }
+
+  get stepId(): string | null {
+    return groupOf(this.#jobs.block, this.#index).group.stepId;
   }
 
   get isReused(): boolean {

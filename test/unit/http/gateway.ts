@@ -330,6 +330,7 @@ export class MemoryEngine implements Engine {
       jobId: formatId(this.#nextId()),
       parentJobId: null,
       isReused: false,
+      stepId: null,
       plugin: 'echo',
       command: 'handle',
       status,
