@@ -186,27 +186,27 @@ function PairedStrips({ before, after, steps }: PairedStripsProps) {
   );
 }
 
+const figures = [
+  { name: 'Queue p50', of: 'queue_us', figure: 'p50' },
+  { name: 'Queue p95', of: 'queue_us', figure: 'p95' },
+  { name: 'Run p50', of: 'run_us', figure: 'p50' },
+  { name: 'Run p95', of: 'run_us', figure: 'p95' },
+  { name: 'Run max', of: 'run_us', figure: 'max' },
+] as const;
+
+/** On narrow pages each step is a block, whose figures have their names from `data-name`. */
 function Differences({ steps }: { steps: readonly ComparedRunStep[] }) {
-  const figures = [
-    ['queue_us', 'p50'],
-    ['queue_us', 'p95'],
-    ['run_us', 'p50'],
-    ['run_us', 'p95'],
-    ['run_us', 'max'],
-  ] as const;
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a table that scrolls must be reachable by keyboard
     <section class="scrolls" tabIndex={0} aria-label="Differences by step">
       <table class="differences">
         <thead>
           <tr>
-            {['Step', 'Jobs', 'Failed', 'Critical path', 'Queue p50', 'Queue p95', 'Run p50', 'Run p95', 'Run max'].map(
-              name => (
-                <th key={name} scope="col">
-                  {name}
-                </th>
-              ),
-            )}
+            {['Step', 'Jobs', 'Failed', 'Critical path', ...figures.map(({ name }) => name)].map(name => (
+              <th key={name} scope="col">
+                {name}
+              </th>
+            ))}
           </tr>
         </thead>
         <tbody>
@@ -216,17 +216,21 @@ function Differences({ steps }: { steps: readonly ComparedRunStep[] }) {
             return (
               <tr key={key}>
                 <th scope="row">{title}</th>
-                <td class="number">{arrow(before?.count ?? 0, after?.count ?? 0)}</td>
-                <td class="number">{arrow(before ? failuresIn(before) : 0, after ? failuresIn(after) : 0)}</td>
-                <td>
+                <td data-name="Jobs" class="number">
+                  {arrow(before?.count ?? 0, after?.count ?? 0)}
+                </td>
+                <td data-name="Failed" class="number">
+                  {arrow(before ? failuresIn(before) : 0, after ? failuresIn(after) : 0)}
+                </td>
+                <td data-name="Critical path">
                   <Change
                     before={{ us: pathBefore, samples: before ? 1 : 0 }}
                     after={{ us: pathAfter, samples: after ? 1 : 0 }}
                     figure="max"
                   />
                 </td>
-                {figures.map(([of, figure]) => (
-                  <td key={of + figure}>
+                {figures.map(({ name, of, figure }) => (
+                  <td key={name} data-name={name}>
                     <Change
                       before={{ us: before?.[of][figure] ?? 0, samples: one }}
                       after={{ us: after?.[of][figure] ?? 0, samples: two }}

@@ -152,7 +152,10 @@ function Group({ group }: { group: FailureGroup }): JSX.Element {
         <p class="failure-where">
           <a href={work.href}>{work.text}</a>
           <span class="muted failure-times">
-            last <Time at={last_at} />, first <Time at={first_at} />
+            last <Time at={last_at} />
+            <span class="failure-first">
+              , first <Time at={first_at} />
+            </span>
           </span>
         </p>
         <p class="failure-sample">

@@ -9,6 +9,7 @@ export type TreeChild = {
   readonly started_at: string | null;
   readonly completed_at: string | null;
   readonly attempt: number;
+  readonly step_id?: string;
 };
 
 /** The children of a job, as far as they have been read. */

@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { Refusal, request } from '../../core/api.ts';
 import { count, duration } from '../../core/format.ts';
-import { queryText } from '../../core/router.ts';
+import { href, queryText } from '../../core/router.ts';
 import { JobId, Problem, Section, Status, Time } from '../../parts/index.ts';
 import { microsOf } from './timeline.ts';
 import { emptyTree, parentRow, type TreeChild, type TreeRow, toggled, treeRows, withPage } from './tree-rows.ts';
@@ -184,7 +184,10 @@ function TreeLine({ row, at, isFocused, onOpen, onFocus }: TreeLineProps) {
       )}
       <Status status={job.status} />
       <span class="tree-name">
-        {job.plugin === 'pipeline' ? job.command : `${job.plugin}.${job.command}`}
+        <a href={href(job.plugin === 'pipeline' ? 'run' : 'job', job.job_id)} tabIndex={-1}>
+          {job.step_id ?? workOfChild(job)}
+        </a>
+        {job.step_id !== undefined && <span class="tree-work muted"> {workOfChild(job)}</span>}
         {children !== null && children > 0 && <span class="muted"> {count(children)}</span>}
       </span>
       <JobId id={job.job_id} />
@@ -198,4 +201,8 @@ function TreeLine({ row, at, isFocused, onOpen, onFocus }: TreeLineProps) {
       </span>
     </div>
   );
+}
+
+function workOfChild({ plugin, command }: TreeChild): string {
+  return plugin === 'pipeline' ? command : `${plugin}.${command}`;
 }

@@ -26,4 +26,29 @@ export function narrowFlows(gateway: Gateway, seeded: () => Seeded): void {
     }
     expect(cut).toEqual([]);
   });
+
+  test('on a page of 360 px the differences of two runs are read without scrolling sideways, and groups of failures are short', async () => {
+    const [a, b] = seeded().runs;
+    const page = await visit(gateway, { at: `#/compare?a=${a}&b=${b}`, size: { width: 360, height: 740 } });
+    const differences = page.getByRole('region', { name: 'Differences by step' });
+    await differences.getByText('label').waitFor();
+    expect(await differences.evaluate(node => node.scrollWidth - node.clientWidth)).toBe(0);
+    await page.goto(`${gateway.url}/ui#/failures`);
+    const group = page.getByRole('list', { name: 'Groups of failures' }).locator('[data-row]').first();
+    await group.waitFor();
+    const { height } = (await group.boundingBox())!;
+    const inside = await group.evaluate(node => node.scrollHeight - node.clientHeight);
+    expect([height <= 160, inside], `${height} px`).toEqual([true, 0]);
+  });
+
+  test('the tree of a run names the step of each job, also on a page of 360 px', async () => {
+    for (const width of [1440, 360]) {
+      const page = await visit(gateway, { at: `#/run/${seeded().runs[0]}`, size: { width, height: 740 } });
+      const tree = page.getByRole('tree', { name: 'Jobs of the run' });
+      const name = tree.getByRole('treeitem').first().getByRole('link', { name: 'pick', exact: true });
+      await name.waitFor();
+      const cut = await name.evaluate(node => node.parentElement!.scrollWidth - node.parentElement!.clientWidth);
+      expect(cut, `${width} px`).toBe(0);
+    }
+  });
 }
