@@ -13,6 +13,8 @@ const lengths = [
   { value: '1h', text: '1 hour' },
   { value: '8h', text: '8 hours' },
   { value: '1d', text: '1 day' },
+  { value: 'other', text: 'another duration' },
+  { value: 'time', text: 'until a time' },
 ];
 
 /** The route that begins or ends a pause of the target. */
@@ -24,14 +26,22 @@ export function PauseDialog(props: { target: PauseTarget; onDone: () => void; on
   const { target } = props;
   const [reason, setReason] = useState('');
   const [length, setLength] = useState('');
+  const [duration, setDuration] = useState('');
+  const [time, setTime] = useState('');
   const [rejects, setRejects] = useState(false);
+  const isOpen = (length === 'other' && duration.trim() === '') || (length === 'time' && time === '');
+  // A time of the field is in the time zone of the browser.
+  const end = () => {
+    if (length === 'time') return { until: new Date(time).toISOString() };
+    return length === '' ? {} : { for: length === 'other' ? duration.trim() : length };
+  };
   const confirm = async () => {
     const { command } = target;
     const done = await act(`Pause ${targetText(target)}`, async () => {
       await request('POST', pausePath(target, 'pause'), {
         ...(command !== undefined && { command }),
         ...(reason !== '' && { reason }),
-        ...(length !== '' && { for: length }),
+        ...end(),
         ...(rejects && { reject: true }),
       });
       return 'Running jobs continue; no further job starts.';
@@ -40,10 +50,29 @@ export function PauseDialog(props: { target: PauseTarget; onDone: () => void; on
     return done;
   };
   return (
-    <Confirm title={`Pause ${targetText(target)}?`} verb="Pause" danger onConfirm={confirm} onClose={props.onClose}>
+    <Confirm
+      title={`Pause ${targetText(target)}?`}
+      verb="Pause"
+      danger
+      disabled={isOpen}
+      onConfirm={confirm}
+      onClose={props.onClose}
+    >
       <p>{pauseText(target)}</p>
       {may('jobs:ro', 'jobs:rw') && <Held target={target} />}
       <Select label="For how long" value={length} options={lengths} onChange={setLength} />
+      {length === 'other' && (
+        <Field
+          label="Duration"
+          value={duration}
+          onInput={setDuration}
+          placeholder="30m"
+          hint="Such as 30s, 45m, 2h or 3d."
+        />
+      )}
+      {length === 'time' && (
+        <Field label="Until" type="datetime-local" value={time} onInput={setTime} hint="In your time zone." />
+      )}
       <Field label="Reason" value={reason} onInput={setReason} hint="Optional. Every job that waits shows it." />
       <label class="option">
         <input type="checkbox" checked={rejects} onChange={event => setRejects(event.currentTarget.checked)} />

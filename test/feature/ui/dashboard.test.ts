@@ -13,6 +13,7 @@ import { listFlows } from './flows/lists.ts';
 import { liveFlows } from './flows/live.ts';
 import { narrowFlows } from './flows/narrow.ts';
 import { operationFlows } from './flows/operations.ts';
+import { pauseFlows } from './flows/pauses.ts';
 import { restoredFlows } from './flows/restored.ts';
 import { runFlows } from './flows/runs.ts';
 import { shiftFlows } from './flows/shifts.ts';
@@ -44,6 +45,7 @@ describe.skipIf(!hasBrowser)(`the dashboard in a browser${whyNot}`, () => {
   describe('runs', () => runFlows(gateway, () => seeded));
   describe('plugins, failures, events, schedules and the vault', () => operationFlows(gateway, () => adminToken));
   describe('what is live', () => liveFlows(gateway, () => seeded));
+  describe('pauses, breakers and what runs', () => pauseFlows(gateway));
   describe('a restored state', () => restoredFlows());
   describe('narrow pages', () => narrowFlows(gateway, () => seeded));
   describe('layout shifts', () => shiftFlows(gateway, () => seeded));

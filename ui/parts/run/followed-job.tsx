@@ -20,8 +20,9 @@ type Followed = {
 export function FollowedJob({ id }: { id: string }): JSX.Element {
   const mayRead = may('jobs:status:ro', 'jobs:ro', 'jobs:rw');
   const [isOver, setOver] = useState(false);
+  // A large result is left out: it is read once, at the end.
   const { data, error } = useResource<Followed>(
-    mayRead ? `/job/${id}` : null,
+    mayRead ? `/job/${id}?result=short` : null,
     isOver ? {} : { live: ['job.*', 'pipeline.*'], everyMs: 2_000 },
   );
   const hasEnded = data !== undefined && data.completed_at !== null;

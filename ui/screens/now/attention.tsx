@@ -94,14 +94,18 @@ function PauseText({ pause, held }: { pause: PauseView; held: number }): JSX.Ele
   const { target, reason, by, since, until, reject } = pause;
   return (
     <>
-      <strong>{sentence(targetText(target))} is paused</strong>
+      <strong>
+        {by === 'breaker'
+          ? `The breaker of ${targetText(target)} is open`
+          : `${sentence(targetText(target))} is paused`}
+      </strong>
       {reason !== undefined && `: ${reason}`}
       <span class="muted">
         {' '}
-        by {by}, <Time at={since} />
+        {by === 'breaker' ? 'since' : `by ${by},`} <Time at={since} />
         {until !== undefined && (
           <>
-            , ends <Time at={until} />
+            , {by === 'breaker' ? 'tries again' : 'ends'} <Time at={until} />
           </>
         )}
         {held > 0 && `, ${counted(held, 'job waits', 'jobs wait')}`}

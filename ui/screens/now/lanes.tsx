@@ -2,8 +2,8 @@
 import type { JSX } from 'preact';
 import { count, now } from '../../core/format.ts';
 import { href } from '../../core/router.ts';
-import { Duration, Section, Table } from '../../parts/index.ts';
-import { PauseButton, ResumeButton } from '../../parts/pause.tsx';
+import { Duration, Section, Table, Time } from '../../parts/index.ts';
+import { PauseButton, pauseOf, ResumeButton } from '../../parts/pause.tsx';
 import type { PauseView } from '../../parts/pause-words.ts';
 import type { Lane } from './overview.ts';
 
@@ -12,12 +12,10 @@ export function Lanes(props: {
   pauses: readonly PauseView[];
   reload: () => void;
 }): JSX.Element {
-  const isPaused = (plugin: string) =>
-    props.pauses.some(
-      ({ target: { kind, name, command } }) => kind === 'plugin' && name === plugin && command === undefined,
-    );
+  const pauseIn = (name: string) => pauseOf(props.pauses, { kind: 'plugin', name });
+  const isPaused = (plugin: string) => pauseIn(plugin) !== undefined;
   return (
-    <Section title="Lanes" note="one for each plugin">
+    <Section title="Lanes" note="one for each plugin; runs of pipelines are in none">
       <Table
         label="Lanes"
         rows={props.lanes}
@@ -55,7 +53,7 @@ export function Lanes(props: {
             width: '100px',
             hideBelow: 768,
           },
-          { name: 'State', render: row => <LaneState lane={row} isPaused={isPaused(row.plugin)} />, hideBelow: 1024 },
+          { name: 'State', render: row => <LaneState lane={row} pause={pauseIn(row.plugin)} />, hideBelow: 1024 },
           {
             name: 'Control',
             title: <span class="offscreen">Control</span>,
@@ -81,10 +79,22 @@ function waitedUs({ oldest_queued_at: oldest }: Lane, nowMs: number): number | n
   return oldest === null ? null : Math.max(0, nowMs - Date.parse(oldest)) * 1_000;
 }
 
-function LaneState({ lane, isPaused }: { lane: Lane; isPaused: boolean }): JSX.Element {
-  if (lane.hold) return <span title={lane.hold.detail}>{isPaused ? 'paused' : lane.hold.detail}</span>;
-  if (isPaused) return <>paused</>;
+function LaneState({ lane, pause }: { lane: Lane; pause: PauseView | undefined }): JSX.Element {
+  // The pause of a breaker that is half open is listed until its trial job has ended.
+  if (lane.breaker === 'open')
+    return (
+      <span title={lane.hold?.detail}>
+        breaker open
+        {pause?.until && (
+          <>
+            , tries again <Time at={pause.until} />
+          </>
+        )}
+      </span>
+    );
+  if (lane.hold) return <span title={lane.hold.detail}>{pause ? 'paused' : lane.hold.detail}</span>;
+  if (pause && lane.breaker !== 'half_open') return <>paused</>;
   if (lane.isolated) return <>isolated</>;
-  if (lane.breaker !== undefined && lane.breaker !== 'closed') return <>breaker {lane.breaker.replace('_', ' ')}</>;
+  if (lane.breaker !== undefined && lane.breaker !== 'closed') return <>breaker half open</>;
   return <span class="muted">{lane.active_count > 0 ? 'working' : 'idle'}</span>;
 }

@@ -111,7 +111,7 @@ function Figures({ overview }: { overview: Overview }): JSX.Element {
         href={href('jobs', null, { status: 'queued' })}
       />
       <Stat
-        label="Running"
+        label="Running in workers"
         value={short(queue.running_count)}
         note={`${percent(queue.utilization)} of ${counted(queue.max_workers, 'worker')}`}
         href={href('jobs', null, { status: 'running' })}
@@ -145,7 +145,10 @@ function Figures({ overview }: { overview: Overview }): JSX.Element {
 
 function Statuses({ counts, total }: { counts: Overview['counts']; total: number }): JSX.Element {
   return (
-    <Section title="Stored jobs" note={count(total)}>
+    <Section
+      title="Stored jobs and runs"
+      note={`${count(total)}; a run counts as running until its last job has ended`}
+    >
       <Bar
         label="Jobs by status"
         parts={allStatuses.map(name => ({ name, value: counts[name] ?? 0, color: `--status-${name}` }))}
