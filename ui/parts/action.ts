@@ -87,6 +87,12 @@ export function takenOf({ matched, limit }: Pick<Action, 'matched' | 'limit'>): 
   return limit === undefined ? matched : Math.min(matched, limit);
 }
 
+/** What the limit has left: `The limit of 2 leaves out 1 of the 3 jobs that matched.` Empty: nothing. */
+export function leftText({ matched, limit }: Pick<Action, 'matched' | 'limit'>): string {
+  if (limit === undefined || limit >= matched) return '';
+  return `The limit of ${count(limit)} leaves out ${count(matched - limit)} of the ${count(matched)} jobs that matched.`;
+}
+
 export function skippedOf({ skipped }: Pick<Action, 'skipped'>): number {
   return Object.values(skipped).reduce((sum, jobs) => sum + jobs, 0);
 }

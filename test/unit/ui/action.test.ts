@@ -4,6 +4,7 @@ import {
   type Action,
   deedText,
   filterText,
+  leftText,
   paceText,
   progressText,
   skippedOf,
@@ -60,4 +61,12 @@ it('has come as far as its jobs are done, skipped or failed, of those that it ta
   expect(skippedOf(action)).toBe(3);
   expect(takenOf(action)).toBe(1200);
   expect(takenOf({ ...action, limit: 10 })).toBe(10);
+});
+
+it('says what its limit leaves out', () => {
+  expect(leftText(action)).toBe('');
+  expect(leftText({ ...action, limit: 1200 })).toBe('');
+  expect(leftText({ ...action, limit: 1000 })).toBe(
+    'The limit of 1\u202f000 leaves out 200 of the 1\u202f200 jobs that matched.',
+  );
 });

@@ -5,7 +5,16 @@ import { count } from '../../core/format.ts';
 import { useResource } from '../../core/resource.ts';
 import { href } from '../../core/router.ts';
 import { may } from '../../core/session.ts';
-import { type Action, deedText, filterText, paceText, progressText, skippedOf, takenOf } from '../../parts/action.ts';
+import {
+  type Action,
+  deedText,
+  filterText,
+  leftText,
+  paceText,
+  progressText,
+  skippedOf,
+  takenOf,
+} from '../../parts/action.ts';
 import { Problem, Section } from '../../parts/index.ts';
 import { isSettled, type ShownJob } from './shown-job.ts';
 
@@ -32,6 +41,7 @@ export function ActionProgress({ job }: { job: ShownJob }): JSX.Element | null {
         aria-label="Jobs that were handled"
       />
       <p>{progressText(data)}</p>
+      {leftText(data) !== '' && <p>{leftText(data)}</p>}
       <p class="muted">
         {[deedText(data), paceText(data)].filter(Boolean).join(', ')}: {filterText(data)}
       </p>

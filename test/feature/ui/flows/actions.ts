@@ -68,6 +68,7 @@ export function actionFlows(gateway: Gateway): void {
     await page.getByRole('link', { name: 'Show the action' }).click();
     await page.getByText('2 done', { exact: true }).waitFor();
     await page.getByText('Rerun from failed, at most 2, 50 a second: plugin failing').waitFor();
+    await page.getByText('The limit of 2 leaves out 1 of the 3 jobs that matched.').waitFor();
   });
 
   test('a service without actions says how one is started', async () => {
