@@ -30,6 +30,7 @@ export function PercentilesChart({ columns, before, window, label, onZoom }: Per
   useEffect(() => {
     if (width === 0) return;
     const chart = new uPlot(optionsOf(window, width, before !== null, zoom), dataOf(columns, before), element.current!);
+    chart.setLegend({ idx: null as unknown as number });
     return () => chart.destroy();
   }, [columns, before, window.fromMs, window.toMs, width, dark]);
   return <div class="percentiles" ref={element} role="img" aria-label={label} />;
@@ -50,15 +51,22 @@ function optionsOf({ fromMs, toMs }: TimeWindow, width: number, compares: boolea
     string,
     string,
   ];
-  const value = (_: uPlot, ms: number | null) => (ms === null ? '–' : duration(ms * 1000));
-  const percentile = (name: string, dash: number[], alpha: number): uPlot.Series => ({
+  // Without a pointer, the legend has the latest values.
+  const value = (chart: uPlot, _: number | null, series: number, at: number | null) => {
+    const ms = chart.data[series]?.[at ?? latestOf(chart, series)];
+    return ms === null || ms === undefined ? '–' : duration(ms * 1000);
+  };
+  const time = (chart: uPlot, _: number | null, __: number, at: number | null) => {
+    const second = chart.data[0][at ?? latestOf(chart, 1)];
+    return second === undefined ? '–' : minuteText(second * 1000, toMs - fromMs) + (at === null ? ' (latest)' : '');
+  };
+  const percentile = (name: string, dash: number[], stroke: string): uPlot.Series => ({
     label: name,
-    stroke: accent,
-    alpha,
+    stroke,
     width: 2,
     dash,
     value,
-    points: { show: true, size: 5, fill: accent, filter: lonePoints },
+    points: { show: true, size: 5, fill: stroke, filter: lonePoints },
   });
   const font = `12px ${getComputedStyle(document.body).fontFamily}`;
   const axis = { stroke: text, font, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 } };
@@ -72,10 +80,10 @@ function optionsOf({ fromMs, toMs }: TimeWindow, width: number, compares: boolea
     ],
     legend: { markers: { dash: (_, series) => markers[series] ?? 'solid' } },
     series: [
-      {},
-      percentile('p99', [2, 3], 0.9),
-      percentile('p95', [7, 3], 1),
-      percentile('p50', [], 1),
+      { label: 'Time', value: time },
+      percentile('p99', [2, 3], colour('--status-dead')),
+      percentile('p95', [7, 3], colour('--status-timed_out')),
+      percentile('p50', [], accent),
       ...(compares ? [{ label: 'p95 before', stroke: muted, width: 1.5, dash: [7, 3], value }] : []),
     ],
     bands: [
@@ -98,6 +106,11 @@ function optionsOf({ fromMs, toMs }: TimeWindow, width: number, compares: boolea
 
 /** The style of the marks in the legend, as that of the lines. */
 const markers = ['', 'dotted', 'dashed', 'solid', 'dashed'];
+
+/** The last bucket of a series that has samples; -1: none has. */
+function latestOf(chart: uPlot, series: number): number {
+  return chart.data[series]!.findLastIndex(value => value !== null && value !== undefined);
+}
 
 /** The points that no line shows, because the buckets on both sides have no samples. */
 function lonePoints(chart: uPlot, series: number): number[] {

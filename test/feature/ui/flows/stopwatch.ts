@@ -28,6 +28,21 @@ export async function measuredMinutes(gateway: Gateway, wait: number): Promise<M
 
 /** `quick`: the minutes of jobs of the plugin `step` that did not wait. */
 export function stopwatchFlows(gateway: Gateway, quick: () => Minutes): void {
+  test('the percentiles of a step differ in colour, and their legend has the latest values before anything is pointed at', async () => {
+    const page = await visit(gateway, { at: '#/stopwatch/step?step=handle.run' });
+    const legend = page.locator('.percentiles .u-series');
+    await legend.filter({ hasText: 'Time' }).getByText('(latest)').waitFor();
+    for (const name of ['p50', 'p95', 'p99'])
+      await legend
+        .filter({ hasText: name })
+        .getByText(/[0-9]\s(µs|ms|s)$/)
+        .waitFor();
+    const colours = await page.evaluate(
+      `[...document.querySelectorAll('.percentiles .u-marker')].slice(-3).map(mark => getComputedStyle(mark).borderTopColor)`,
+    );
+    expect(new Set(colours as string[]).size).toBe(3);
+  });
+
   test('two windows with jobs in both are compared: the step that became slower stands out', async () => {
     const before = quick();
     await until('the minutes of the quick jobs are over', () => Date.now() >= Date.parse(before.to));
