@@ -2,12 +2,12 @@
 import { signal } from '@preact/signals';
 import { act } from '../../core/actions.ts';
 import { requestText } from '../../core/api.ts';
-import { counted } from '../../core/format.ts';
+import { count, counted } from '../../core/format.ts';
 import { queryText } from '../../core/router.ts';
 import type { JobFilters } from './filters.ts';
 import type { JobPage } from './job-row.ts';
 
-/** The maximum number of jobs in an export. */
+/** The maximum number of jobs in an export: the newest that match. */
 export const exportMax = 100_000;
 const exportPageRows = 200;
 
@@ -35,7 +35,7 @@ export async function exportJobs(filters: JobFilters): Promise<void> {
       exported.value = lines.length;
     } while (cursor !== undefined && lines.length < exportMax);
     save(new Blob(lines, { type: 'application/x-ndjson' }), 'jobs.ndjson');
-    return `${counted(lines.length, 'job')}${cursor === undefined ? '' : `; there are more than ${exportMax}`}.`;
+    return `${counted(lines.length, 'job')}${cursor === undefined ? '' : `, the newest; an export has at most ${count(exportMax)}`}.`;
   });
   exported.value = null;
 }

@@ -21,7 +21,7 @@ import {
   Table,
   Time,
 } from '../../parts/index.ts';
-import { exported, exportJobs, stopExport } from './export.ts';
+import { exported, exportJobs, exportMax, stopExport } from './export.ts';
 import { FilterBar } from './filter-bar.tsx';
 import { filtersOf, filterText, type JobFilters, whereOf, withoutFilters } from './filters.ts';
 import { useJobPages } from './job-pages.ts';
@@ -163,8 +163,12 @@ function Actions({ filters, total }: { filters: JobFilters; total: number }): JS
             </Button>
           ))}
       {fetched === null ? (
-        <Button disabled={total === 0} onClick={() => void exportJobs(filters)} title="One job a line, as NDJSON">
-          Export
+        <Button
+          disabled={total === 0}
+          onClick={() => void exportJobs(filters)}
+          title={`One job a line, as NDJSON; at most the newest ${count(exportMax)} that match`}
+        >
+          {total > exportMax ? `Export the newest ${count(exportMax)}` : 'Export'}
         </Button>
       ) : (
         <Button onClick={stopExport}>Stop the export ({count(fetched)})</Button>

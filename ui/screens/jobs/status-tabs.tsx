@@ -22,11 +22,11 @@ export function StatusTabs({ filters }: { filters: JobFilters }): JSX.Element {
   const overview = useResource<Overview>(isFiltered ? null : '/overview', { live: overviewEvents });
   const filtered = useFilteredCounts(isFiltered ? queryText(others) : null);
   const counts: StatusCounts | null = isFiltered ? filtered : fromOverview(overview.data);
-  const total = counts && Object.values(counts).reduce((sum, one) => sum + one.total, 0);
+  const all = counts && sumOf(Object.values(counts));
   return (
     <nav class="tabs status-tabs" aria-label="Statuses">
       <a href={href('jobs', null, others)} aria-current={status === undefined ? 'page' : undefined}>
-        all <span class="tab-count">{total === null ? '' : count(total)}</span>
+        all <span class="tab-count">{countText(all ?? undefined)}</span>
       </a>
       {allStatuses.map(name => (
         <a
@@ -39,6 +39,14 @@ export function StatusTabs({ filters }: { filters: JobFilters }): JSX.Element {
       ))}
     </nav>
   );
+}
+
+/** A sum with a part that is a lower bound is one, too. */
+function sumOf(counts: readonly StatusCount[]): StatusCount {
+  return {
+    total: counts.reduce((sum, { total }) => sum + total, 0),
+    isLeast: counts.some(({ isLeast }) => isLeast),
+  };
 }
 
 function countText(of: StatusCount | undefined): string {

@@ -32,6 +32,8 @@ type LogsAnswer = {
 };
 
 const statuses = ['succeeded', 'failed', 'timed_out', 'dead', 'cancelled'];
+/** The service sends the whole error output with each log, up to 64 KiB of it, so that a page has few. */
+const pageSize = '20';
 const statusOptions = [{ value: '', text: 'any' }, ...statuses.map(value => ({ value, text: statusText(value) }))];
 /** The filters that have chips; the others have fields of their own. */
 const further = ['job_id', 'submitted_by', 'from', 'to'] as const;
@@ -43,7 +45,7 @@ export function LogsScreen(): JSX.Element {
   const given = Object.fromEntries(filters.map(name => [name, query.get(name) ?? undefined]));
   const mayRead = may('jobs:result:ro', 'jobs:ro', 'jobs:rw');
   const words = mayRead ? (given['query'] ?? '') : '';
-  const path = `/job-logs${queryText({ ...given, query: words })}`;
+  const path = `/job-logs${queryText({ ...given, query: words, limit: pageSize })}`;
   // A search is worked for: it is not repeated with each event.
   const live = words === '' ? { live: ['job.*'] } : {};
   const { first, pages, error, more, loadingMore, loading, reload } = usePages<LogsAnswer>(path, live);

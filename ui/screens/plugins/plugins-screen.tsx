@@ -1,10 +1,9 @@
 // All plugins: whether they run, how much waits, how long jobs take, and how they ended.
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
 import { count, counted } from '../../core/format.ts';
 import { useKeys } from '../../core/keys.ts';
 import { useResource } from '../../core/resource.ts';
-import { href } from '../../core/router.ts';
+import { href, place, setQuery } from '../../core/router.ts';
 import { may } from '../../core/session.ts';
 import { type Column, Duration, Empty, Field, Loading, Page, Problem, Table, Time } from '../../parts/index.ts';
 import { PauseButton, pauseOf } from '../../parts/pause.tsx';
@@ -25,7 +24,7 @@ export function PluginsScreen(): JSX.Element {
     live: ['plugin.loaded', 'config.reloaded'],
   });
   const { overview, counts } = usePluginData();
-  const [wanted, setWanted] = useState('');
+  const wanted = place.value.query.get('find') ?? '';
   useKeys({
     '/': { text: 'find a plugin', run: () => document.querySelector<HTMLInputElement>('.filter-row input')?.focus() },
   });
@@ -71,7 +70,7 @@ export function PluginsScreen(): JSX.Element {
     >
       {all.length > 1 && (
         <div class="filter-row">
-          <Field label="Find a plugin" type="search" value={wanted} onInput={setWanted} />
+          <Field label="Find a plugin" type="search" value={wanted} onInput={find => setQuery({ find })} />
         </div>
       )}
       {error && <Problem error={error} retry={reload} />}

@@ -49,4 +49,52 @@ export function listFlows(gateway: Gateway): void {
       await page.context().close();
     }
   });
+
+  test('the list of logs asks for few logs at a time, because each has its whole error output', async () => {
+    const page = await visit(gateway, { at: '#/now' });
+    const asked = page.waitForRequest(/[/]job-logs[?]/);
+    await page.goto(`${gateway.url}/ui#/logs`);
+    const limit = new URL((await asked).url()).searchParams.get('limit');
+    await page.getByRole('list', { name: 'Logs' }).waitFor();
+    expect(Number(limit ?? 50)).toBeLessThanOrEqual(20);
+  });
+
+  test('the filter of the plugins is in the URL', async () => {
+    const page = await visit(gateway, { at: '#/plugins' });
+    const field = page.getByLabel('Find a plugin');
+    const rows = page.getByRole('table', { name: 'Plugins' }).locator('[data-row]');
+    await field.fill('greet');
+    await expect.poll(() => rows.count()).toBe(1);
+    expect(new URL(page.url()).hash).toBe('#/plugins?find=greet');
+    await page.reload();
+    await expect.poll(() => rows.count()).toBe(1);
+    expect(await field.inputValue()).toBe('greet');
+    await field.fill('');
+    await expect.poll(() => rows.count()).toBeGreaterThan(1);
+    expect(new URL(page.url()).hash).toBe('#/plugins');
+  });
+
+  test('counts of jobs that are lower bounds have a plus, and so has their sum', async () => {
+    const page = await visit(gateway, { at: '#/now' });
+    const json = { jobs: [], total: 10_000, total_at_least: true };
+    await page.route(/[/]jobs[?].*limit=1$/, route => route.fulfill({ json }));
+    await page.goto(`${gateway.url}/ui#/jobs?pipeline=fan`);
+    const tabs = page.getByRole('navigation', { name: 'Statuses' });
+    await tabs.getByRole('link', { name: 'failed 10\u202f000+' }).waitFor();
+    await tabs.getByRole('link', { name: 'all 70\u202f000+' }).waitFor();
+  });
+
+  test('an export of more jobs than it can have says so, before and after', async () => {
+    const page = await visit(gateway, { at: '#/now' });
+    const { body } = await gateway.call('GET', '/jobs?limit=1');
+    const [row] = body['jobs'] as readonly object[];
+    const jobs = Array.from({ length: 200 }, (_, n) => ({ ...row, job_id: String(n) }));
+    const json = { jobs, total: 100_001, next_cursor: 'next' };
+    await page.route(/[/]jobs[?].*limit=(100|200)/, route => route.fulfill({ json }));
+    await page.goto(`${gateway.url}/ui#/jobs?plugin=greeter`);
+    const downloads = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Export the newest 100\u202f000' }).click();
+    await downloads;
+    await page.getByText('100\u202f000 jobs, the newest; an export has at most 100\u202f000.').waitFor();
+  });
 }
