@@ -4,9 +4,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Gateway, startGateway } from '../../service/gateway/gateway.ts';
+import { until } from '../../service/gateway/until.ts';
 import { hasBrowser, shareBrowser, visit } from './browser.ts';
 import { type Seeded, screensOf, shown } from './screens.ts';
-import { seed, seedMuch, settings } from './service.ts';
+import { carriers, seed, seedMuch, settings } from './service.ts';
 
 const directory = process.env['HEADGATE_PICTURES'] ?? '';
 const only = process.env['HEADGATE_SCREENS']?.split(',');
@@ -59,24 +60,31 @@ describe.runIf(hasBrowser && directory !== '')('pictures', () => {
     });
   }
 
-  test('the pictures of the documentation', async () => {
-    const gateway = await startGateway(settings);
-    const slow = await gateway.ran('send-parcels', { count: 300 });
-    const { parcels } = settings.plugins as { readonly parcels: string };
-    const commands = { price: { concurrency: 64 } };
-    await gateway.reload({ ...settings, plugins: { ...settings.plugins, parcels: { code: parcels, commands } } });
-    const { job_id: quick } = await gateway.ran('send-parcels', { count: 300 });
-    await seed(gateway);
-    const pictures = {
-      now: '#/now',
-      run: `#/run/${slow.job_id}`,
-      failures: '#/failures',
-      compare: `#/compare?a=${slow.job_id}&b=${quick}`,
+  test('the pictures of the documentation, as a reader of the tour sees the pages', async () => {
+    const { plugins, instances, pipelines } = settings;
+    const parcels = plugins!['parcels'] as string;
+    const tour = {
+      plugins: { parcels },
+      instances: { parcels: instances!['parcels']! },
+      pipelines: pipelines!.filter(({ name }) => name === 'send-parcels'),
     };
-    for (const [name, at] of Object.entries(pictures)) {
+    const gateway = await startGateway(tour);
+    const picture = async (name: string, at: string) => {
       const page = await visit(gateway, { at, size: { width: 1200, height: 760 } });
       await shown(page);
       await page.screenshot({ path: join(documentation, `${name}.png`), animations: 'disabled' });
-    }
+    };
+    const slow = await gateway.ran('send-parcels', { count: 300 });
+    const groups = async () => (await gateway.call('GET', '/failures')).body['total'];
+    // The labels, and the run itself.
+    await until('both groups of failures are counted', async () => (await groups()) === 2);
+    await picture('now', '#/now');
+    await picture('run', `#/run/${slow.job_id}`);
+    await picture('failures', '#/failures');
+    const repaired = { parcels: { config: { carriers: { ...carriers, NO: 'posten' } } } };
+    const quick = { parcels: { code: parcels, commands: { price: { concurrency: 64 } } } };
+    await gateway.reload({ ...tour, plugins: quick, instances: repaired });
+    const { job_id: fast } = await gateway.ran('send-parcels', { count: 300 });
+    await picture('compare', `#/compare?a=${slow.job_id}&b=${fast}`);
   });
 });

@@ -8,7 +8,10 @@ import type { Seeded } from './screens.ts';
 
 const tour = blocksOf(new URL('../../../docs/tour.md', import.meta.url));
 const parcels = tour.find(({ name }) => name === 'plugins/parcels/index.mjs')!.text;
-const carriers = Object.fromEntries(['AT', 'BE', 'DE', 'DK', 'FR', 'IT', 'NL', 'PL', 'SE'].map(name => [name, 'post']));
+/** The carriers of docs/tour.md before its repair. */
+export const carriers = Object.fromEntries(
+  ['AT', 'BE', 'DE', 'DK', 'FR', 'IT', 'NL', 'PL', 'SE'].map(name => [name, 'post']),
+);
 
 export const viewerToken = 'token-of-a-viewer-0123456789';
 /** May cancel jobs, and run none. */

@@ -111,7 +111,7 @@ function Figures({ overview }: { overview: Overview }): JSX.Element {
         href={href('jobs', null, { status: 'queued' })}
       />
       <Stat
-        label="Running in workers"
+        label="Running jobs"
         value={short(queue.running_count)}
         note={`${percent(queue.utilization)} of ${counted(queue.max_workers, 'worker')}`}
         href={href('jobs', null, { status: 'running' })}

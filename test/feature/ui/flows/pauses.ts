@@ -61,7 +61,7 @@ export function pauseFlows(gateway: Gateway): void {
     const run = await own.run('gated', { gate: 'now' });
     const page = await visit(own, { at: '#/now' });
     const main = page.getByRole('main');
-    const inWorkers = main.getByText('Running in workers', { exact: true }).locator('..');
+    const inWorkers = main.getByText('Running jobs', { exact: true }).locator('..');
     await inWorkers.getByRole('link', { name: '1', exact: true }).waitFor();
     const stored = main.getByRole('heading', { name: 'Stored jobs and runs' }).locator('../..');
     await stored.getByRole('link', { name: /running 2$/ }).waitFor();
