@@ -199,7 +199,7 @@ function Differences({ steps }: { steps: readonly ComparedRunStep[] }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a table that scrolls must be reachable by keyboard
     <section class="scrolls" tabIndex={0} aria-label="Differences by step">
-      <table class="differences">
+      <table class="differences run-differences">
         <thead>
           <tr>
             {['Step', 'Jobs', 'Failed', 'Critical path', ...figures.map(({ name }) => name)].map(name => (

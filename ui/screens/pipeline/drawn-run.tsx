@@ -1,5 +1,5 @@
 // The drawing of a pipeline with the counts of one run: the newest, unless another is chosen.
-import type { JSX } from 'preact';
+import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { useResource } from '../../core/resource.ts';
 import { href, place, queryText, setQuery } from '../../core/router.ts';
@@ -39,7 +39,9 @@ type TimelineAnswer = {
 
 const runsShown = 10;
 
-export function DrawnRun({ definition }: { definition: PipelineView }): JSX.Element {
+/** `children`: what follows. It is shown once the runs are known, because their list would move it. */
+export function DrawnRun(props: { definition: PipelineView; children: ComponentChildren }): JSX.Element {
+  const { definition } = props;
   const { name } = definition;
   const mayRead = may('jobs:ro', 'jobs:rw');
   const runs = useResource<RunsAnswer>(
@@ -105,6 +107,7 @@ export function DrawnRun({ definition }: { definition: PipelineView }): JSX.Elem
           )}
         </Section>
       )}
+      {(!mayRead || runs.data || runs.error) && props.children}
     </>
   );
 }

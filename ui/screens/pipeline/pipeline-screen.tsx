@@ -70,16 +70,17 @@ export function PipelineScreen(): JSX.Element {
       {data && (
         <>
           <p class="pipeline-facts">{factsOf(data)}</p>
-          <DrawnRun definition={data} />
-          <Section title="Run it">
-            <RunPanel
-              path={path}
-              name={name}
-              schema={data.input_schema}
-              refused={may('plugin:rw') ? null : 'Running a pipeline needs the scope plugin:rw.'}
-            />
-            <SchemaNote schema={data.input_schema} />
-          </Section>
+          <DrawnRun definition={data}>
+            <Section title="Run it">
+              <RunPanel
+                path={path}
+                name={name}
+                schema={data.input_schema}
+                refused={may('plugin:rw') ? null : 'Running a pipeline needs the scope plugin:rw.'}
+              />
+              <SchemaNote schema={data.input_schema} />
+            </Section>
+          </DrawnRun>
         </>
       )}
     </Page>

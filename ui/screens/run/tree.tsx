@@ -187,9 +187,9 @@ function TreeLine({ row, at, isFocused, onOpen, onFocus }: TreeLineProps) {
         <a href={href(job.plugin === 'pipeline' ? 'run' : 'job', job.job_id)} tabIndex={-1}>
           {job.step_id ?? workOfChild(job)}
         </a>
-        {job.step_id !== undefined && <span class="tree-work muted"> {workOfChild(job)}</span>}
-        {children !== null && children > 0 && <span class="muted"> {count(children)}</span>}
       </span>
+      {children !== null && children > 0 && <span class="muted">{count(children)}</span>}
+      <span class="tree-work muted">{job.step_id !== undefined && workOfChild(job)}</span>
       <JobId id={job.job_id} />
       {job.attempt > 1 && <span class="muted">attempt {job.attempt}</span>}
       <span class="tree-time number">
