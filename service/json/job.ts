@@ -74,9 +74,9 @@ function outputBytes(body: Body): number {
 /** The input of a job. In the JSON, `omitted` names the values that are left out because they are large. */
 function inputParts(job: JobView, detail: JobDetail, isOutputOmitted: boolean): JsonPart[] {
   const { input } = job;
-  const { payloadBytes, context, event, pipeline, runId, stepId, index } = input;
+  const { payloadBytes, context, event, pipeline, runId, index } = input;
   const place =
-    `,"pipeline":${text(pipeline)},"run_id":${text(runId)},"step_id":${text(stepId)}${phasePart(job)},"index":${index}` +
+    `,"pipeline":${text(pipeline)},"run_id":${text(runId)},"step_id":${text(job.stepId)}${phasePart(job)},"index":${index}` +
     `,"event":${event === null ? 'null' : envelope(job, event)}`;
   const values: JsonPart[] = [];
   const omitted: string[] = [];

@@ -85,7 +85,6 @@ export type JobInput = {
   /** The pipeline whose step the job belongs to. Null: the job belongs to no step. */
   readonly pipeline: string | null;
   readonly runId: string | null;
-  readonly stepId: string | null;
   /** The ordinal of the job in the innermost fork before it. Null: there is no fork before it. */
   readonly index: number | null;
 };
@@ -252,7 +251,7 @@ class StoredJob implements JobView {
 
   get input(): JobInput {
     const { group, offset } = groupOf(this.#jobs.block, this.#index);
-    const { event, context, pipeline, stepId, run } = group;
+    const { event, context, pipeline, run } = group;
     const { reader } = this.#jobs;
     const stored = this.#jobs.block.payload(this.#index);
     return {
@@ -265,7 +264,6 @@ class StoredJob implements JobView {
       event,
       pipeline,
       runId: run && formatId(run.run),
-      stepId,
       index: run && (run.first === null ? (run.path.at(-1) ?? null) : run.first + offset),
     };
   }

@@ -117,6 +117,13 @@ test.each([
   expect(total).toBe(wanted.length + steps);
 });
 
+test('a job inside a run has the id of its step, and a direct job has none', async () => {
+  const [inside] = (await list(`/jobs?parent=${ids['run']}`)).jobs;
+  expect(inside).toMatchObject({ plugin: 'echo', command: 'say', step_id: 'one' });
+  const direct = (await list('/jobs?plugin=echo&limit=200')).jobs.find(job => job.job_id === ids['echo1']);
+  expect(direct).not.toHaveProperty('step_id');
+});
+
 test('ok stands for succeeded', async () => {
   expect(await list('/jobs?status=ok')).toEqual(await list('/jobs?status=succeeded'));
   expect((await list('/jobs?status=ok')).total).toBe(5);

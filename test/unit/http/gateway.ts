@@ -359,7 +359,6 @@ export class MemoryEngine implements Engine {
         event: null,
         pipeline: null,
         runId: null,
-        stepId: null,
         index: null,
       },
       ...more,
