@@ -1,5 +1,5 @@
 // Pausing and resuming, for the HTTP servers. The ledger writes the pauses; their list is read from the store.
-import type { PauseReply } from '../actors/job/pause/pause-protocol.ts';
+import type { PauseReply } from '../actors/job/holds/pause-protocol.ts';
 import type { RefusedWork } from '../actors/job/protocol.ts';
 import type { Pause, PauseTarget } from '../actors/job/records/pause.ts';
 import { listPauses } from '../actors/job/views/pauses.ts';

@@ -10,17 +10,17 @@ import { Actions } from './actions/actions.ts';
 import { openOperations } from './actions/operations.ts';
 import { Cancelling } from './cancel/cancelling.ts';
 import { Dispatcher, type DispatcherPorts } from './dispatch/dispatch.ts';
-import { ExemptJobs, enqueue } from './dispatch/exempt.ts';
-import type { HoldSources } from './dispatch/holds.ts';
+import { enqueue } from './dispatch/enqueue.ts';
 import { hostPlugin } from './dispatch/host-plugin.ts';
 import type { HostSlotName } from './dispatch/host-slot.ts';
-import { heldOf, wouldBeHeld } from './dispatch/queued.ts';
-import { Sandboxes, type TrySandbox } from './dispatch/sandboxes.ts';
+import { ExemptJobs } from './holds/exempt-jobs.ts';
+import type { HoldSources } from './holds/holds.ts';
+import type { PauseReply } from './holds/pause-protocol.ts';
+import { beginPause, endInTime, endPause } from './holds/pausing.ts';
+import { Sandboxes, type TrySandbox } from './holds/sandboxes.ts';
 import { IdempotencyTable } from './idempotency.ts';
 import { JobAcceptor, refusedBy } from './job-acceptor.ts';
 import { JobState, type JobStateOptions } from './job-state.ts';
-import type { PauseReply } from './pause/pause-protocol.ts';
-import { beginPause, endInTime, endPause } from './pause/pausing.ts';
 import type {
   HeldJobs,
   HeldQuery,
@@ -36,10 +36,11 @@ import type { Pause, PauseTarget } from './records/pause.ts';
 import { Recovery } from './recovery.ts';
 import { idleOf, queueState } from './reports/analytics.ts';
 import { figuresOf } from './reports/figures.ts';
+import { heldOf, wouldBeHeld } from './reports/queued.ts';
 import { waitsOf } from './reports/waits.ts';
-import { Retention } from './retention.ts';
-import { RunJobs } from './runs/run-jobs.ts';
-import { type AllJobCalls, scheduledJobs } from './runs/scheduled-jobs.ts';
+import { Retention } from './retention/retention.ts';
+import { RunJobs } from './run-jobs.ts';
+import { type AllJobCalls, scheduledJobs } from './scheduled-jobs.ts';
 import { Delayed } from './times/delayed.ts';
 import { runNow } from './times/run-now.ts';
 import type { RunNowReply } from './times/time-protocol.ts';

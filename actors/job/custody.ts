@@ -21,9 +21,9 @@ import type { Turn } from '../../runtime/turn.ts';
 import { endStopped, endUnstarted } from './cancel/cancelled-jobs.ts';
 import type { JobFrame } from './dispatch/job-frame.ts';
 import type { Lane } from './dispatch/lane.ts';
+import { countEnd } from './holds/pausing.ts';
 import type { JobState } from './job-state.ts';
 import { hasRecord, type OpenAttempt } from './open-attempt.ts';
-import { countEnd } from './pause/pausing.ts';
 import { decide } from './times/retry-policy.ts';
 
 export const lostBody = encodeBody({ error: Buffer.from('lost while running') });

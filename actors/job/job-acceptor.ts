@@ -4,7 +4,7 @@ import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import { type JobId, jobIdBytes, writeJobId } from '../../runtime/ids.ts';
 import { packedEmpty } from '../../runtime/packing.ts';
 import type { Turn } from '../../runtime/turn.ts';
-import { enqueue } from './dispatch/exempt.ts';
+import { enqueue } from './dispatch/enqueue.ts';
 import { cachedBytesMax, type JobState } from './job-state.ts';
 import { firstAttempt } from './open-attempt.ts';
 import {

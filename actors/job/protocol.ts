@@ -8,14 +8,14 @@ import type { ReplyTo, Turn } from '../../runtime/turn.ts';
 import type { CancelJob } from './cancel/cancel-protocol.ts';
 import type { Cancels } from './cancel/cancels.ts';
 import type { BegunRun, DetachedCancels } from './cancel/detached-cancels.ts';
-import type { PauseTargetNow, ResumeTarget } from './pause/pause-protocol.ts';
+import type { PauseTargetNow, ResumeTarget } from './holds/pause-protocol.ts';
 import type { ActionPlan, Moment } from './records/action.ts';
 import type { OverdueRun } from './records/cancel.ts';
 import type { JobGroup, Rerun, RunPhase, TerminalStatus } from './records/job.ts';
 import type { CallOptions } from './records/options.ts';
 import type { Pause } from './records/pause.ts';
 import type { QueueQuery } from './reports/queue-protocol.ts';
-import type { ScheduledWork } from './runs/scheduled-work.ts';
+import type { ScheduledWork } from './scheduled-work.ts';
 import type { RescheduleJob, RunNow } from './times/time-protocol.ts';
 
 /**

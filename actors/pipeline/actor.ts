@@ -19,18 +19,18 @@ import { keyText } from '../job/records/open.ts';
 import { acceptedOptions, isLater } from '../job/records/options.ts';
 import { isWhole } from '../job/records/reruns.ts';
 import { findBody, findOrigin } from '../job/views/jobs.ts';
-import { AcceptedRuns } from './accepted-runs.ts';
-import { beginDelayed, endDelayed } from './delayed-runs.ts';
 import type { FindAncestor } from './events/hops.ts';
-import { exemptSince } from './exempt-run.ts';
 import { adoptFloods } from './fanout/earlier-floods.ts';
-import { overdueCancel } from './overdue.ts';
+import { AcceptedRuns } from './lifecycle/accepted-runs.ts';
+import { beginDelayed, endDelayed } from './lifecycle/delayed-runs.ts';
+import { exemptSince } from './lifecycle/exempt-run.ts';
+import { overdueCancel } from './lifecycle/overdue.ts';
+import { failedWith, finishRun } from './lifecycle/run-end.ts';
+import { beginRun, delayRun, type RunStart } from './lifecycle/run-start.ts';
 import { callEvent, type FailRun, type PipelineMessage, type StartRun, type StartRuns } from './protocol.ts';
 import { definitionOf } from './reuse/reuse-sources.ts';
 import type { Run } from './run.ts';
-import { failedWith, finishRun } from './run-end.ts';
 import { RunRouter } from './run-router.ts';
-import { beginRun, delayRun, type RunStart } from './run-start.ts';
 import { RunTable, type RunTableOptions } from './run-table.ts';
 
 export type PipelineActorOptions = RunTableOptions & {

@@ -18,16 +18,16 @@ import {
 } from '../job/records/job.ts';
 import { keyText } from '../job/records/open.ts';
 import { taggedWith } from '../job/records/options.ts';
-import { Deadlines } from './deadlines.ts';
 import type { WorkNode, WorkStep } from './definition/compile.ts';
 import { DefinitionVersions } from './definition/definition-versions.ts';
 import { Descendants } from './descendants.ts';
 import { Dedupe } from './events/dedupe.ts';
-import { exemptSince } from './exempt-run.ts';
 import { type EvaluationLimits, stepBytesMax, wholeBytesMax } from './expressions/evaluations.ts';
 import { encodePlan, type FanOut, isParked, type UnfinishedElement } from './fanout/fanout.ts';
 import { Arrivals } from './join/arrivals.ts';
 import { partedBytesMin } from './join/join-payload.ts';
+import { Deadlines } from './lifecycle/deadlines.ts';
+import { exemptSince } from './lifecycle/exempt-run.ts';
 import { type CallSite, encodeRun, encodeScope, listKey, scopeKey } from './records/run.ts';
 import { recount } from './recount.ts';
 import { ReuseSources } from './reuse/reuse-sources.ts';

@@ -6,13 +6,14 @@ import type { Deliver, RevokedDelivery } from '../../vault/protocol.ts';
 import { type AdoptedBlock, adoptFrames } from '../adoption.ts';
 import { dropStopped, mayStop } from '../cancel/cancelled-jobs.ts';
 import { charge, giveBack, lostBody, settleTask, stoppedBody } from '../custody.ts';
+import { enqueue } from '../dispatch/enqueue.ts';
+import { advanceHolds, moveToHeld } from '../holds/held-jobs.ts';
 import type { JobState } from '../job-state.ts';
 import type { OpenAttempt } from '../open-attempt.ts';
 import type { QueuedJobs } from '../protocol.ts';
 import type { KeyText } from '../records/open.ts';
-import { BusyMeter, busyWindowUs } from '../reports/busy.ts';
-import { enqueue } from './exempt.ts';
-import { advanceHolds, moveToHeld } from './held-jobs.ts';
+import { heldOf, queuedJobs } from '../reports/queued.ts';
+import { BusyMeter, busyWindowUs } from './busy.ts';
 import {
   concurrentSlot,
   framesIn,
@@ -30,7 +31,6 @@ import { type JobFrame, pickFrame, taskFrame, unreported } from './job-frame.ts'
 import type { Lane } from './lane.ts';
 import { OutstandingFrames } from './outstanding-frames.ts';
 import { Quarantine } from './quarantine.ts';
-import { heldOf, queuedJobs } from './queued.ts';
 import { RoundRobin } from './round-robin.ts';
 
 /** Starts a host for the slot. The reports of the host arrive as messages with the slot's name. */

@@ -1,8 +1,8 @@
 // A lane: the waiting and running jobs of one plugin instance. Lanes take turns, which keeps one plugin from starving another.
 import { isDeepStrictEqual } from 'node:util';
 import { type PluginInstance, type RetryPolicy, retryDefault } from '../../../config/config.ts';
+import { Breaker } from '../holds/breaker.ts';
 import type { OpenAttempt } from '../open-attempt.ts';
-import { Breaker } from '../pause/breaker.ts';
 import type { Hold } from '../records/hold.ts';
 import { Backlog } from './backlog.ts';
 import { frameUsTarget, Pace, programsUsTarget } from './pace.ts';

@@ -3,9 +3,9 @@
 import { CrashHold } from '../../../runtime/crash-hold.ts';
 import type { Turn } from '../../../runtime/turn.ts';
 import { endStoppedWaiting, isStopped } from '../cancel/cancelled-jobs.ts';
+import { isExempt } from '../holds/exempt.ts';
 import type { JobState } from '../job-state.ts';
 import type { OpenAttempt } from '../open-attempt.ts';
-import { isExempt } from './exempt.ts';
 import { type HostSlot, quarantineSlots, singleJobSlot } from './host-slot.ts';
 import { frameOf, type JobFrame } from './job-frame.ts';
 import type { Lane } from './lane.ts';

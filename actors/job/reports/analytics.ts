@@ -1,9 +1,9 @@
 // Computes the state of the queue for GET /analytics/queue (docs/contract.md#analytics) and GET /overview, and finds jobs that no host has.
 import { blockOf, formatId, indexOf, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { Dispatcher } from '../dispatch/dispatch.ts';
-import { laneState } from '../dispatch/lane-state.ts';
 import type { JobState } from '../job-state.ts';
 import { keyText } from '../records/open.ts';
+import { laneState } from './lane-state.ts';
 import type { QueueReply } from './queue-protocol.ts';
 
 /** The maximum number of running jobs that a response lists. */

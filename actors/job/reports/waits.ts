@@ -4,8 +4,8 @@
 import { blockOf, indexOf, type JobId } from '../../../runtime/ids.ts';
 import { queueText } from '../../schedule/views/queue.ts';
 import type { Dispatcher } from '../dispatch/dispatch.ts';
-import { isExempt } from '../dispatch/exempt.ts';
 import type { Lane } from '../dispatch/lane.ts';
+import { isExempt } from '../holds/exempt.ts';
 import type { JobState } from '../job-state.ts';
 import type { Waits } from '../protocol.ts';
 import { latestAttempt } from '../records/attempts.ts';

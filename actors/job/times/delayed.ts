@@ -13,7 +13,7 @@ import { pipelinePlugin } from '../records/job.ts';
 import type { OpenBlock } from '../records/open.ts';
 import type { JobTimes } from '../records/options.ts';
 import type { Timer } from '../records/timer.ts';
-import type { RunJobs } from '../runs/run-jobs.ts';
+import type { RunJobs } from '../run-jobs.ts';
 import { hasStarted } from '../views/started-runs.ts';
 import type { RescheduleJob, RescheduleReply } from './time-protocol.ts';
 

@@ -2,7 +2,7 @@
 import { blockOf, indexOf, type JobId } from '../../../runtime/ids.ts';
 import type { Turn } from '../../../runtime/turn.ts';
 import type { Dispatcher } from '../dispatch/dispatch.ts';
-import { enqueue } from '../dispatch/exempt.ts';
+import { enqueue } from '../dispatch/enqueue.ts';
 import type { JobState } from '../job-state.ts';
 import { keyText } from '../records/open.ts';
 import type { Delayed } from './delayed.ts';

@@ -6,9 +6,9 @@ import { keyText } from '../../job/records/open.ts';
 import { taggedWith } from '../../job/records/options.ts';
 import type { WorkStep } from '../definition/compile.ts';
 import { causeText, type FindAncestor, hopError, hopsMax } from '../events/hops.ts';
+import { beginRun, type RunStart, refuseRun } from '../lifecycle/run-start.ts';
 import type { Reuse } from '../reuse/reuse.ts';
 import { pathsAround, type Run, type TreeCounts } from '../run.ts';
-import { beginRun, type RunStart, refuseRun } from '../run-start.ts';
 import type { RunTable } from '../run-table.ts';
 import type { StepPosition } from '../tokens/token.ts';
 

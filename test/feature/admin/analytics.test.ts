@@ -1,6 +1,6 @@
 // GET /analytics/queue and /analytics/summary: what waits and runs now, and the last day in figures.
 import { expect, test } from 'vitest';
-import { BusyMeter, busyWindowUs } from '../../../actors/job/reports/busy.ts';
+import { BusyMeter, busyWindowUs } from '../../../actors/job/dispatch/busy.ts';
 import { type Gateway, shareGateway, startGateway } from '../../service/gateway/gateway.ts';
 import { echo, failing, step, worker } from '../../service/gateway/sources.ts';
 import { until } from '../../service/gateway/until.ts';

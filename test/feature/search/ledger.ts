@@ -9,7 +9,7 @@ import { keyText, OpenBlock } from '../../../actors/job/records/open.ts';
 import { taggedWith } from '../../../actors/job/records/options.ts';
 import { encodeRetry } from '../../../actors/job/records/retry.ts';
 import { putTagged, type Tags } from '../../../actors/job/records/tags.ts';
-import { Retention } from '../../../actors/job/retention.ts';
+import { Retention } from '../../../actors/job/retention/retention.ts';
 import type { Config } from '../../../config/config.ts';
 import { encodeBody } from '../../../runtime/host/wire/outcome.ts';
 import { type BlockKey, formatId, type JobId, jobId, makeBlockKeys } from '../../../runtime/ids.ts';

@@ -1,17 +1,17 @@
 // The phases of a run. `on_failure` and `finally` follow the main part, each at most once. The commit that ends a part begins the next one:
 // the run's record then names the phase, and a token is parked at the phase's first node (phase-token.ts).
-import { packedEmpty, packedNull } from '../../runtime/packing.ts';
-import type { SettledJob } from '../job/protocol.ts';
-import { type TerminalStatus, tallyOf } from '../job/records/job.ts';
-import type { CompiledPhase } from './definition/compile.ts';
-import { park } from './fanout/fanout.ts';
-import { phaseEventType } from './protocol.ts';
-import type { StoredPhase } from './records/run.ts';
-import { openScope, type Run, type RunEnd } from './run.ts';
+import { packedEmpty, packedNull } from '../../../runtime/packing.ts';
+import type { SettledJob } from '../../job/protocol.ts';
+import { type TerminalStatus, tallyOf } from '../../job/records/job.ts';
+import type { CompiledPhase } from '../definition/compile.ts';
+import { park } from '../fanout/fanout.ts';
+import { phaseEventType } from '../protocol.ts';
+import type { StoredPhase } from '../records/run.ts';
+import { openScope, type Run, type RunEnd } from '../run.ts';
+import type { RunTable } from '../run-table.ts';
+import { addFan } from '../tokens/parked-token.ts';
 import { failedWith, finishRun } from './run-end.ts';
 import { resultOf } from './run-result.ts';
-import type { RunTable } from './run-table.ts';
-import { addFan } from './tokens/parked-token.ts';
 
 /** The maximum number of failed jobs that the payload of a phase lists. */
 export const failuresMax = 100;

@@ -1,11 +1,11 @@
 // When a run ends, its job settles. Then the run that called it continues or, if no run called it, hooks for its end
 // may fire.
 
-import { encodeBody } from '../../runtime/host/wire/outcome.ts';
-import { packedNull } from '../../runtime/packing.ts';
-import { encodeTally, type TerminalStatus, tallyOf } from '../job/records/job.ts';
-import type { FinishedRun, Run, RunEnd } from './run.ts';
-import type { RunTable } from './run-table.ts';
+import { encodeBody } from '../../../runtime/host/wire/outcome.ts';
+import { packedNull } from '../../../runtime/packing.ts';
+import { encodeTally, type TerminalStatus, tallyOf } from '../../job/records/job.ts';
+import type { FinishedRun, Run, RunEnd } from '../run.ts';
+import type { RunTable } from '../run-table.ts';
 
 export function succeededWith(result: Uint8Array, logs: Uint8Array | null = null): RunEnd {
   return { status: 'succeeded', result, error: '', logs, phaseError: null };

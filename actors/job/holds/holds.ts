@@ -4,9 +4,9 @@
 import { SetAside } from '../../../runtime/store/set-aside.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import type { Turn } from '../../../runtime/turn.ts';
+import type { Lane } from '../dispatch/lane.ts';
 import { decodeHold, encodeHold, type Hold, type HoldOf, type HoldReason, holdKey } from '../records/hold.ts';
 import { writeHoldEnd } from '../records/hold-ends.ts';
-import type { Lane } from './lane.ts';
 
 /** The sources of holds, in the order in which they are asked. */
 export type HoldSources = readonly (readonly [reason: HoldReason, holdOf: HoldOf])[];

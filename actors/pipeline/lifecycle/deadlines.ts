@@ -1,12 +1,12 @@
 // The deadlines of open runs and of their phases. Deadlines that are due are read from the store; this class keeps only the time of the
 // next one.
-import { earlier } from '../../runtime/clock.ts';
-import type { JobId } from '../../runtime/ids.ts';
-import type { SetAside } from '../../runtime/store/set-aside.ts';
-import type { Batch, Reader } from '../../runtime/store/store.ts';
-import { noDeadlines } from './records/run.ts';
-import { type RunDeadline, readRunDeadlineKey, runDeadlineKey, runDeadlinesUpTo } from './records/run-deadline.ts';
-import type { Run } from './run.ts';
+import { earlier } from '../../../runtime/clock.ts';
+import type { JobId } from '../../../runtime/ids.ts';
+import type { SetAside } from '../../../runtime/store/set-aside.ts';
+import type { Batch, Reader } from '../../../runtime/store/store.ts';
+import { noDeadlines } from '../records/run.ts';
+import { type RunDeadline, readRunDeadlineKey, runDeadlineKey, runDeadlinesUpTo } from '../records/run-deadline.ts';
+import type { Run } from '../run.ts';
 
 /** The maximum number of deadlines that one turn handles. */
 export const duePerTurnMax = 256;

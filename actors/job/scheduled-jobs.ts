@@ -1,13 +1,13 @@
 // The part of the job actor that schedules use: to submit jobs, to follow jobs to their end, and to cancel jobs.
-import type { ScheduledJobs } from '../../schedule/protocol.ts';
-import type { Actions } from '../actions/actions.ts';
-import type { Cancelling } from '../cancel/cancelling.ts';
-import type { JobAcceptor } from '../job-acceptor.ts';
-import type { JobState } from '../job-state.ts';
-import type { JobCalls } from '../protocol.ts';
-import { latestAttempt } from '../records/attempts.ts';
-import { findBlock } from '../records/block.ts';
-import type { Delayed } from '../times/delayed.ts';
+import type { ScheduledJobs } from '../schedule/protocol.ts';
+import type { Actions } from './actions/actions.ts';
+import type { Cancelling } from './cancel/cancelling.ts';
+import type { JobAcceptor } from './job-acceptor.ts';
+import type { JobState } from './job-state.ts';
+import type { JobCalls } from './protocol.ts';
+import { latestAttempt } from './records/attempts.ts';
+import { findBlock } from './records/block.ts';
+import type { Delayed } from './times/delayed.ts';
 
 export type AllJobCalls = JobCalls & ScheduledJobs;
 

@@ -1,9 +1,9 @@
 // The result of a run that succeeded: the results of the tokens that arrived at its end.
-import { pack, packedNull } from '../../runtime/packing.ts';
-import { gathered } from './join/join-results.ts';
-import type { Run, RunEnd } from './run.ts';
+import { pack, packedNull } from '../../../runtime/packing.ts';
+import { gathered } from '../join/join-results.ts';
+import type { Run, RunEnd } from '../run.ts';
+import type { RunTable } from '../run-table.ts';
 import { succeededWith } from './run-end.ts';
-import type { RunTable } from './run-table.ts';
 
 /**
  * If the results that reach a join exceed this size, the current part of the run fails. If the results that reach the end of the main part

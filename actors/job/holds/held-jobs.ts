@@ -4,11 +4,11 @@ import { encodeBody } from '../../../runtime/host/wire/outcome.ts';
 import type { Turn } from '../../../runtime/turn.ts';
 import { endUnstarted } from '../cancel/cancelled-jobs.ts';
 import { chargeLost } from '../custody.ts';
+import type { Backlog } from '../dispatch/backlog.ts';
+import type { Lane } from '../dispatch/lane.ts';
 import type { JobState } from '../job-state.ts';
 import type { OpenAttempt } from '../open-attempt.ts';
 import type { Hold } from '../records/hold.ts';
-import type { Backlog } from './backlog.ts';
-import type { Lane } from './lane.ts';
 
 /**
  * While the command of the lane's next job is missing or paused, moves the job, or its whole block, to the backlog of this command. Makes

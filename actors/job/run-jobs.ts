@@ -1,19 +1,19 @@
 // The jobs that stand for runs of pipelines. They are never dispatched. A delayed run is queued until its time comes; any other run is
 // running until it ends.
 
-import { blockOf, indexOf, type JobId, jobId } from '../../../runtime/ids.ts';
-import type { Turn } from '../../../runtime/turn.ts';
-import { blame } from '../../failed-record.ts';
-import type { JobState } from '../job-state.ts';
-import type { EndedRun } from '../protocol.ts';
-import { errorOf } from '../records/attempt.ts';
-import { BlockBuilder, blockBytesMax } from '../records/block.ts';
-import type { JobGroup } from '../records/job.ts';
-import { pipelinePlugin } from '../records/job.ts';
-import { type KeyText, keyText, OpenBlock } from '../records/open.ts';
-import { areSameOptions, areTimed, isLater } from '../records/options.ts';
-import { putTagged } from '../records/tags.ts';
-import { writeTree } from '../records/tree.ts';
+import { blockOf, indexOf, type JobId, jobId } from '../../runtime/ids.ts';
+import type { Turn } from '../../runtime/turn.ts';
+import { blame } from '../failed-record.ts';
+import type { JobState } from './job-state.ts';
+import type { EndedRun } from './protocol.ts';
+import { errorOf } from './records/attempt.ts';
+import { BlockBuilder, blockBytesMax } from './records/block.ts';
+import type { JobGroup } from './records/job.ts';
+import { pipelinePlugin } from './records/job.ts';
+import { type KeyText, keyText, OpenBlock } from './records/open.ts';
+import { areSameOptions, areTimed, isLater } from './records/options.ts';
+import { putTagged } from './records/tags.ts';
+import { writeTree } from './records/tree.ts';
 
 /** The maximum number of runs in a block. It is low, because a single open run keeps the other runs of its block from being pruned. */
 export const runsPerBlockMax = 64;

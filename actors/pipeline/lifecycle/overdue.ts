@@ -1,14 +1,14 @@
 // The cancel of a run that has passed its deadline, the time limit of its phase, or the timeout of the step that called it.
-import { formatDuration } from '../../config/quantity.ts';
-import { indexOf } from '../../runtime/ids.ts';
-import { readable } from '../../runtime/store/set-aside.ts';
-import type { Reader } from '../../runtime/store/store.ts';
-import type { Turn } from '../../runtime/turn.ts';
-import { findBlock, groupOf } from '../job/records/block.ts';
-import type { Cancel } from '../job/records/cancel.ts';
-import type { JobOptions } from '../job/records/options.ts';
-import type { RunDeadline } from './records/run-deadline.ts';
-import type { Run } from './run.ts';
+import { formatDuration } from '../../../config/quantity.ts';
+import { indexOf } from '../../../runtime/ids.ts';
+import { readable } from '../../../runtime/store/set-aside.ts';
+import type { Reader } from '../../../runtime/store/store.ts';
+import type { Turn } from '../../../runtime/turn.ts';
+import { findBlock, groupOf } from '../../job/records/block.ts';
+import type { Cancel } from '../../job/records/cancel.ts';
+import type { JobOptions } from '../../job/records/options.ts';
+import type { RunDeadline } from '../records/run-deadline.ts';
+import type { Run } from '../run.ts';
 import { deadlineMsOf } from './run-start.ts';
 
 export function overdueCancel(reader: Reader, run: Run, deadline: RunDeadline, turn: Turn): Cancel {

@@ -1,20 +1,20 @@
 // The start of a run: by a call, a delivery, an event, a hook, a schedule, a rerun, or a step of another run.
 
-import { unpinned } from '../../runtime/bytes.ts';
-import type { EventEnvelope } from '../../runtime/host/wire/plugin-host.ts';
-import type { JobId } from '../../runtime/ids.ts';
-import { packedNull } from '../../runtime/packing.ts';
-import type { JobGroup, PhaseName, Rerun, RunPosition } from '../job/records/job.ts';
-import { noneUnsuccessful } from '../job/records/job.ts';
-import type { JobOptions } from '../job/records/options.ts';
-import type { Version } from './definition/definition-versions.ts';
-import { topAddress } from './records/reuse.ts';
-import { type CallSite, noDeadlines, noFailures, type StoredReuse, type StoredRun } from './records/run.ts';
-import type { RunDeadline } from './records/run-deadline.ts';
-import { openScope, runOf } from './run.ts';
+import { unpinned } from '../../../runtime/bytes.ts';
+import type { EventEnvelope } from '../../../runtime/host/wire/plugin-host.ts';
+import type { JobId } from '../../../runtime/ids.ts';
+import { packedNull } from '../../../runtime/packing.ts';
+import type { JobGroup, PhaseName, Rerun, RunPosition } from '../../job/records/job.ts';
+import { noneUnsuccessful } from '../../job/records/job.ts';
+import type { JobOptions } from '../../job/records/options.ts';
+import type { Version } from '../definition/definition-versions.ts';
+import { topAddress } from '../records/reuse.ts';
+import { type CallSite, noDeadlines, noFailures, type StoredReuse, type StoredRun } from '../records/run.ts';
+import type { RunDeadline } from '../records/run-deadline.ts';
+import { openScope, runOf } from '../run.ts';
+import type { RunTable } from '../run-table.ts';
+import { Packed, type Token } from '../tokens/token.ts';
 import { failedWith, settleRun } from './run-end.ts';
-import type { RunTable } from './run-table.ts';
-import { Packed, type Token } from './tokens/token.ts';
 
 export type RunStart = {
   readonly submittedBy: string;

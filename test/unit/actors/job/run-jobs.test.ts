@@ -1,13 +1,13 @@
 // The jobs that stand for runs: which of them share a block, and that each ends by itself.
 import { beforeEach, expect, test } from 'vitest';
-import { runsPerBlockMax } from '../../../../../actors/job/runs/run-jobs.ts';
-import { findJob } from '../../../../../actors/job/views/jobs.ts';
-import { blockOf, formatId, type JobId } from '../../../../../runtime/ids.ts';
-import type { Loop } from '../../../../../runtime/loop.ts';
-import { pack } from '../../../../../runtime/packing.ts';
-import type { Store } from '../../../../../runtime/store/store.ts';
-import { openMemoryStore } from '../../../../support/memory-store.ts';
-import { bareJobActor } from '../bare-job-actor.ts';
+import { runsPerBlockMax } from '../../../../actors/job/run-jobs.ts';
+import { findJob } from '../../../../actors/job/views/jobs.ts';
+import { blockOf, formatId, type JobId } from '../../../../runtime/ids.ts';
+import type { Loop } from '../../../../runtime/loop.ts';
+import { pack } from '../../../../runtime/packing.ts';
+import type { Store } from '../../../../runtime/store/store.ts';
+import { openMemoryStore } from '../../../support/memory-store.ts';
+import { bareJobActor } from './bare-job-actor.ts';
 
 type Move =
   /** `over`: it ends in the turn that it begins in. */

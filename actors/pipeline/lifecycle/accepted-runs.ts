@@ -1,16 +1,16 @@
 // Runs that were accepted as a batch and have not begun. One commit stores the jobs of all runs of a batch. One turn
 // has no time to begin thousands of runs. So the runs begin block by block in later turns, with the definition that was
 // in force when they were accepted. Delayed runs of a batch begin like any delayed run (delayed-runs.ts).
-import { type BlockKey, blockOf, type JobId, jobId } from '../../runtime/ids.ts';
-import { packedEmpty } from '../../runtime/packing.ts';
-import type { EntryEvent } from '../job/protocol.ts';
-import { type Block, findBlock } from '../job/records/block.ts';
-import { keyText } from '../job/records/open.ts';
-import { isLater, type JobOptions } from '../job/records/options.ts';
-import type { Version } from './definition/definition-versions.ts';
-import { type AcceptedBlock, decodeAccepted, encodeAccepted } from './records/accepted-runs.ts';
+import { type BlockKey, blockOf, type JobId, jobId } from '../../../runtime/ids.ts';
+import { packedEmpty } from '../../../runtime/packing.ts';
+import type { EntryEvent } from '../../job/protocol.ts';
+import { type Block, findBlock } from '../../job/records/block.ts';
+import { keyText } from '../../job/records/open.ts';
+import { isLater, type JobOptions } from '../../job/records/options.ts';
+import type { Version } from '../definition/definition-versions.ts';
+import { type AcceptedBlock, decodeAccepted, encodeAccepted } from '../records/accepted-runs.ts';
+import type { RunTable } from '../run-table.ts';
 import { enterRun, type RunStart } from './run-start.ts';
-import type { RunTable } from './run-table.ts';
 
 export class AcceptedRuns {
   readonly #table: RunTable;

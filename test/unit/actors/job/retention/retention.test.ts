@@ -1,21 +1,21 @@
 // What retention leaves alone, though it is old: what something else is still to read.
 import { expect, it } from 'vitest';
-import { BlockBuilder, decodeBlock } from '../../../../actors/job/records/block.ts';
-import { NameTable } from '../../../../actors/job/records/name-table.ts';
+import { BlockBuilder, decodeBlock } from '../../../../../actors/job/records/block.ts';
+import { NameTable } from '../../../../../actors/job/records/name-table.ts';
 import {
   readReruns,
   rerunsCountedMax,
   rerunsListedMax,
   rerunsOf,
   writeRerun,
-} from '../../../../actors/job/records/reruns.ts';
-import { passedPerSweepMax } from '../../../../actors/job/retention.ts';
-import { invariantsOf } from '../../../../actors/job/views/invariants.ts';
-import { blockOf, jobId, makeBlockKeys, parseId } from '../../../../runtime/ids.ts';
-import { packedEmpty } from '../../../../runtime/packing.ts';
-import { Ledger } from '../../../feature/search/ledger.ts';
-import { countRead } from '../../../support/count-read.ts';
-import { calm, config, dice, heldMs, logSizes, plugin, Simulation } from './simulator.ts';
+} from '../../../../../actors/job/records/reruns.ts';
+import { passedPerSweepMax } from '../../../../../actors/job/retention/retention.ts';
+import { invariantsOf } from '../../../../../actors/job/views/invariants.ts';
+import { blockOf, jobId, makeBlockKeys, parseId } from '../../../../../runtime/ids.ts';
+import { packedEmpty } from '../../../../../runtime/packing.ts';
+import { Ledger } from '../../../../feature/search/ledger.ts';
+import { countRead } from '../../../../support/count-read.ts';
+import { calm, config, dice, heldMs, logSizes, plugin, Simulation } from '../simulator.ts';
 
 const succeeded = { attempts: [{ status: 'succeeded' }], end: 'over' } as const;
 

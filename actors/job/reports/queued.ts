@@ -1,11 +1,11 @@
 // The numbers of queued jobs by plugin and command, calculated from counters. A job is queued if it is unsettled and no host has it.
 
+import type { JobFrame } from '../dispatch/job-frame.ts';
 import type { JobState } from '../job-state.ts';
 import type { QueuedJobs } from '../protocol.ts';
 import { countsKey } from '../records/counts.ts';
 import type { Hold } from '../records/hold.ts';
 import { isHosted } from '../records/job.ts';
-import type { JobFrame } from './job-frame.ts';
 
 /** `frames`: all frames that hosts have. */
 export function queuedJobs(unsettled: Iterable<QueuedJobs>, frames: readonly JobFrame[]): QueuedJobs[] {

@@ -1,12 +1,12 @@
 // Only the job of a delayed run is stored until its time comes. The run begins with the definition that is in force at
 // that time; a rerun `from: failed` begins with the definition of its original run.
-import { blockOf, indexOf, type JobId } from '../../runtime/ids.ts';
-import { blaming } from '../failed-record.ts';
-import { findBlock, groupOf } from '../job/records/block.ts';
-import { callEvent } from './protocol.ts';
-import { definitionOf } from './reuse/reuse-sources.ts';
+import { blockOf, indexOf, type JobId } from '../../../runtime/ids.ts';
+import { blaming } from '../../failed-record.ts';
+import { findBlock, groupOf } from '../../job/records/block.ts';
+import { callEvent } from '../protocol.ts';
+import { definitionOf } from '../reuse/reuse-sources.ts';
+import type { RunTable } from '../run-table.ts';
 import { enterRun, type RunStart, settleUnbegun } from './run-start.ts';
-import type { RunTable } from './run-table.ts';
 
 type DelayedStart = RunStart & { readonly name: string; readonly createdUs: number };
 

@@ -1,7 +1,7 @@
 // Runs that a pause of the whole service does not hold. These are cancelled runs that are in a phase, and the runs that
 // such a phase has called, directly or not.
-import type { JobId } from '../../runtime/ids.ts';
-import type { Run } from './run.ts';
+import type { JobId } from '../../../runtime/ids.ts';
+import type { Run } from '../run.ts';
 
 /**
  * The time in µs at which the current phase of a cancelled run began. The cancelled run is this run, or has called it.

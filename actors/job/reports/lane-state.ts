@@ -2,14 +2,14 @@
 import { earlier } from '../../../runtime/clock.ts';
 import { blockKeyMs } from '../../../runtime/ids.ts';
 import { readable } from '../../../runtime/store/set-aside.ts';
+import type { Backlog } from '../dispatch/backlog.ts';
+import type { Lane } from '../dispatch/lane.ts';
+import { breakerName } from '../holds/breaker.ts';
 import type { JobState } from '../job-state.ts';
 import { firstAttempt, type OpenAttempt } from '../open-attempt.ts';
-import { breakerName } from '../pause/breaker.ts';
 import { decodeBlock } from '../records/block.ts';
 import { storedTimes } from '../records/rescheduled.ts';
-import type { BreakerState, LaneHold, LaneState } from '../reports/queue-protocol.ts';
-import type { Backlog } from './backlog.ts';
-import type { Lane } from './lane.ts';
+import type { BreakerState, LaneHold, LaneState } from './queue-protocol.ts';
 
 export function laneState(state: JobState, lane: Lane): LaneState {
   const { name, running, queued, held, instance, isIsolated } = lane;

@@ -1,7 +1,7 @@
 // The phases of a run: what begins them, what they are told, and that each begins once, whatever is restarted.
 import { describe, expect, it } from 'vitest';
-import { plugins } from './cast.ts';
-import { errorOf, payloadOf, resultOf, Stage, type StageOptions } from './stage.ts';
+import { plugins } from '../cast.ts';
+import { errorOf, payloadOf, resultOf, Stage, type StageOptions } from '../stage.ts';
 
 const phases = {
   on_failure: [{ id: 'tell', uses: 'echo' }],

@@ -1,14 +1,14 @@
 // Removes the oldest settled jobs, block by block, with their logs and their entries in other tables.
-import { keyAfter } from '../../runtime/bytes.ts';
-import { blockKeyMs, blockOf, jobId } from '../../runtime/ids.ts';
-import type { Turn } from '../../runtime/turn.ts';
-import { isNeeded, isTreeNeeded, pruneReuse } from '../pipeline/records/reuse.ts';
-import type { NeededBlocks } from './actions/new-reruns.ts';
-import type { JobState } from './job-state.ts';
-import { attemptsOf, pagesOf } from './records/attempts.ts';
-import { type Block, decodeBlock } from './records/block.ts';
-import { pruneNotes } from './records/cancel.ts';
-import { pipelinePlugin } from './records/job.ts';
+import { keyAfter } from '../../../runtime/bytes.ts';
+import { blockKeyMs, blockOf, jobId } from '../../../runtime/ids.ts';
+import type { Turn } from '../../../runtime/turn.ts';
+import { isNeeded, isTreeNeeded, pruneReuse } from '../../pipeline/records/reuse.ts';
+import type { NeededBlocks } from '../actions/new-reruns.ts';
+import type { JobState } from '../job-state.ts';
+import { attemptsOf, pagesOf } from '../records/attempts.ts';
+import { type Block, decodeBlock } from '../records/block.ts';
+import { pruneNotes } from '../records/cancel.ts';
+import { pipelinePlugin } from '../records/job.ts';
 import {
   asBuffer,
   journalEntryBytes,
@@ -17,13 +17,13 @@ import {
   readPruneMark,
   statusAt,
   usKey,
-} from './records/journal.ts';
-import { keyText } from './records/open.ts';
-import { dependents, pruneReruns } from './records/reruns.ts';
-import { pruneRescheduled } from './records/rescheduled.ts';
-import { pruneTagged } from './records/tags.ts';
-import { LostJobs } from './runs/lost-jobs.ts';
-import { OpenRuns } from './runs/open-runs.ts';
+} from '../records/journal.ts';
+import { keyText } from '../records/open.ts';
+import { dependents, pruneReruns } from '../records/reruns.ts';
+import { pruneRescheduled } from '../records/rescheduled.ts';
+import { pruneTagged } from '../records/tags.ts';
+import { LostJobs } from './lost-jobs.ts';
+import { OpenRuns } from './open-runs.ts';
 
 /** The maximum number of blocks that one turn reads. */
 const blocksPerTurnMax = 4;

@@ -1,25 +1,13 @@
-// A pause of the whole service does not hold the phases of cancelled runs, nor the runs that these phases call. The jobs of these phases
-// and runs are exempt. Because the pause holds the lanes of exempt jobs, each of these jobs runs alone in a quarantine host.
+// Finds the exempt jobs (exempt.ts) that wait in held lanes, and moves them to the quarantine.
 import { blockKeyBytes, blockOf, indexOf, type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { Turn } from '../../../runtime/turn.ts';
 import { readRunDeadlineKey } from '../../pipeline/records/run-deadline.ts';
+import { enqueue } from '../dispatch/enqueue.ts';
 import type { JobState } from '../job-state.ts';
-import { firstAttempt, type OpenAttempt } from '../open-attempt.ts';
+import { firstAttempt } from '../open-attempt.ts';
 import { findBlock, groupOf } from '../records/block.ts';
 import { keyText, type OpenBlock } from '../records/open.ts';
-
-/** Whether the service is paused, but the pause does not hold this job. */
-export function isExempt(state: JobState, job: Pick<OpenAttempt, 'open' | 'index'>): boolean {
-  if (!state.pauses.isOfService) return false;
-  const run = state.runOf(job);
-  return run !== null && state.openRuns.exemptSince(run) !== null;
-}
-
-/** Queues an attempt: for the quarantine if its job is exempt, otherwise in its lane. */
-export function enqueue(state: JobState, job: OpenAttempt): void {
-  if (isExempt(state, job)) state.suspects.push(job);
-  else state.lane(job.open.plugin).enqueueAttempt(job);
-}
+import { isExempt } from './exempt.ts';
 
 /** The maximum number of deadlines that one call of `step` reads. */
 const runsPerTurnMax = 256;
