@@ -16,8 +16,8 @@ export class KeySet {
   #next: number;
   #guessesLeft = guessesMax;
   /**
-   * The hash table; null until a lookup finds another key at `#next` than the wanted key. A slot is 0, or has the offset of a key and the
-   * upper bits of the key's hash.
+   * The hash table; null until the first wrong guess (`#next`). A slot is 0, or has the offset of a key and the upper bits of the key's
+   * hash.
    */
   #slots: Uint32Array | null = null;
   /** The bits of a slot that hold the offset. */

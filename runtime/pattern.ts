@@ -49,8 +49,8 @@ export function allowSteps(): void {
 }
 
 /**
- * Compiles the patterns of JSON Schemas, which have JavaScript's syntax, as far as they can be matched in linear time. Throws an Error if a
- * pattern cannot be compiled; `test` throws TooManySteps.
+ * Compiles the patterns of JSON Schemas. They have JavaScript's syntax; a pattern that cannot be matched in linear time is not supported.
+ * Throws an Error if a pattern cannot be compiled; `test` throws TooManySteps.
  */
 export const schemaPatterns = Object.assign(
   (source: string, flags: string) => {

@@ -30,7 +30,10 @@ export type Share = {
   close(): void;
 };
 
-/** The time that counts as used by a share: what its work has taken, and at least the level of `Slices` whenever the share gets work. */
+/**
+ * The time that counts as used by a share: what its work has taken. A time below the level of `Slices` (`#levelMs`) is raised to it when
+ * the share gets work.
+ */
 type Used = { ms: number };
 
 /**
@@ -41,7 +44,7 @@ export class Slices {
   readonly #begin: () => void;
   readonly #msMax: number;
   #waiting: Waiting[] = [];
-  /** The time in `Used` of the share that ran last, before that run. */
+  /** The time that the share that ran last had used (`Used`) before it ran. */
   #levelMs = 0;
   #scheduled = false;
 

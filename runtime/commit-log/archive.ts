@@ -69,7 +69,10 @@ export class ArchiveQueue {
     this.#next();
   }
 
-  /** Adds full segments to the queue. `inUse`: the segments that must not be released yet. */
+  /**
+   * Adds full segments to the queue; those without turns are released at once. `inUse`: the segments that are copied, too, but must not be
+   * released yet.
+   */
   push(full: readonly KeptSegment[], inUse: readonly KeptSegment[]): void {
     this.#release(full.filter(({ usedBytes }) => usedBytes === 0));
     this.#waiting.push(...full.filter(({ usedBytes }) => usedBytes > 0));

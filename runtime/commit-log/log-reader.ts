@@ -202,7 +202,9 @@ function isPartOf(first: PartHeader, header: PartHeader, part: number): boolean 
   );
 }
 
-/** The number of the first turn after turn `lsn` that has a part at or after `from`; null if there is none. */
+/**
+ * The number of the first turn after turn `lsn`, of this epoch or a later one, that has a part at or after `from`; null if there is none.
+ */
 function laterTurn(files: SegmentWindows, from: Place, lsn: Lsn, epoch: number): Lsn | null {
   for (let at = files.withRoom(from); at.file < files.count; ) {
     const header = files.header(at);

@@ -56,7 +56,8 @@ export class LogWriter {
     this.#segments = new Segments(directory, segmentBytesMax);
     this.#segments.recycle(unused);
     this.#queue = keeps ? new ArchiveQueue(segments => this.#segments.recycle(segments)) : null;
-    // Keeps the size to which segments grew under earlier owners of the state directory, because `take` doubles the given size.
+    // Segments keep the size to which they grew under earlier owners of the state directory. Half of that size is given, because `take`
+    // doubles it.
     this.#current = this.#segments.take(segment, Math.floor(this.#segments.spareBytes / 2));
     this.#prepareNext();
   }
@@ -87,7 +88,7 @@ export class LogWriter {
     const pieces = this.#place(turnBytes);
     const touched = new Set<OpenSegment>();
     for (const [part, { segment, offset, start, bytes }] of pieces.entries()) {
-      // The header of a later part overwrites bytes of the buffer that are already on disk, at the end of the part before.
+      // In the buffer, the header of a later part overwrites the end of the part before. The file has those bytes already.
       writeHeader(buffer.subarray(start), { ...common, segment: segment.number, part, bytes });
       const isLast = part === pieces.length - 1;
       const room = roomOf(bytes);

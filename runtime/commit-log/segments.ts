@@ -127,7 +127,10 @@ export class Segments {
     else this.#spares.push({ number: 0, bytes, path });
   }
 
-  /** Takes segments that nothing needs any more: keeps the largest that do not exceed `bytesMax` as spares, and removes the others. */
+  /**
+   * Takes segments that nothing needs any more. Of these and the spares so far, keeps the `sparesMax` largest that do not exceed
+   * `bytesMax`, and removes the others.
+   */
   recycle(segments: readonly Segment[]): void {
     try {
       for (const segment of segments) {

@@ -47,9 +47,9 @@ function startTicksOf(pid: number): string | null {
 }
 
 /**
- * Whether this pid belongs to a process of this user that /proc does not show. If /proc is mounted with `hidepid`, a
- * process that forbids inspection is hidden even from its own user. The start of a hidden process is unknown, so a hidden process with
- * the pid must be assumed to be the known one.
+ * Whether this pid belongs to a process of this user that /proc does not show. If /proc is mounted with `hidepid`, a process that forbids
+ * inspection is hidden even from its own user. The start time of a hidden process cannot be read, so the process must be assumed to be the
+ * one that is looked for.
  */
 function isHidden(pid: number): boolean {
   try {

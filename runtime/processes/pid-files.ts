@@ -1,5 +1,5 @@
-// Pid files of hosts and their programs. With these files, a host kills the processes that an ended host, even of an earlier service, has
-// left behind.
+// Pid files of hosts and their programs. With these files, the service kills the processes that an ended host, even of an earlier service,
+// has left behind.
 
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';

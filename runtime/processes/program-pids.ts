@@ -68,7 +68,10 @@ export class ProgramPids {
     return file;
   }
 
-  /** The present time in clock ticks, read as the start time of process `pid`, which was just started. 0 if the time is unknown. */
+  /**
+   * The present time in clock ticks: the start time of process `pid`, which was just started, or an extrapolation (`readEveryUs`). 0:
+   * unknown.
+   */
   #ticks(pid: number): number {
     const nowUs = steadyUs();
     if (this.#read === null || nowUs - this.#read.atUs > readEveryUs) {

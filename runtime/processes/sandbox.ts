@@ -7,7 +7,7 @@ import { join } from 'node:path';
 export const sandboxKinds = ['none', 'limits', 'bwrap'] as const;
 export type SandboxKind = (typeof sandboxKinds)[number];
 
-/** The limits of each single process of a plugin. Only `processesMax` limits the number of all processes of the user. */
+/** Each limit applies to every process of a plugin by itself. Only `processesMax` differs: it counts all processes of the user. */
 export type Limits = {
   /** The maximum address space, used or not. */
   readonly memoryBytesMax: number;
@@ -115,9 +115,10 @@ function bwrapPlaces(directory: string, work: string): string[] {
 }
 
 /**
- * The mounts that put empty directories and unreadable files over the hidden paths in `systemDirectories`, in `systemFiles` and in the
- * plugin's directory. Of all other files, a program sees only its work directory. `before`: the mounts over directories that are or contain
- * the plugin's directory; the plugin's directory must be mounted after these.
+ * The mounts that hide the paths in `hidden`: an empty directory over each directory, and an unreadable file over each file. Only paths in
+ * `systemDirectories`, in `systemFiles` and in the plugin's directory need a mount, because a program sees no other files except its work
+ * directory. `before`: the mounts over directories that are or contain the plugin's directory. The plugin's directory must be mounted after
+ * these.
  */
 function shadows(hidden: readonly string[], directory: string | null): { before: string[]; after: string[] } {
   const own = directory === null ? null : realpathOf(directory);

@@ -73,7 +73,7 @@ export class StrayProcesses {
     this.#alarm.set(Math.max(performance.now() + idleScanMs, this.#restUntilMs));
   }
 
-  /** Resolves when the processes of all programs that have ended are gone, or when the search for them has given up. */
+  /** Kills the processes that ended programs have left behind. Resolves when none is left, or when the search for them has given up. */
   gone(): Promise<void> {
     return new Promise(resolve => {
       this.#waiting.push(resolve);

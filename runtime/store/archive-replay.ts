@@ -13,7 +13,7 @@ import { StoreFault, tables } from './store.ts';
 export type Replayed = {
   /** The newest turn that the copy has. */
   readonly last: { readonly lsn: Lsn; readonly atUs: number };
-  /** Whether the archive has a later turn. If so, the copy is exactly as of the requested time. */
+  /** Whether the archive also has a turn from after the requested time. If so, the copy is exactly as of the requested time. */
   readonly goesOn: boolean;
 };
 

@@ -86,7 +86,7 @@ export class Checkpoints {
   #appendedBytes = 0;
   /** The bytes written to the data file up to the newest complete checkpoint. */
   #writtenBytes = 0;
-  /** The bytes written to the data file since the newest complete checkpoint. */
+  /** The bytes written to the data file since the newest complete checkpoint, as of the last reading (`commitsPerReading`). */
   #churnBytes = 0;
   #commits = 0;
   #timer: NodeJS.Timeout | null = null;

@@ -79,7 +79,7 @@ export function openCopy(directory: string): LedgerCopy {
   };
 }
 
-/** Reads the format of a ledger without changing the ledger. Null: no process has opened the ledger for writing. */
+/** Reads the format of a ledger without changing the ledger. Null: no process has ever opened the ledger for writing. */
 export async function readFormat(path: string): Promise<number | null> {
   const checkpoint = readCheckpoint(logDirectoryOf(path));
   if (checkpoint !== null) return checkpoint.format;

@@ -66,7 +66,10 @@ export function isMeta(bytes: Buffer): boolean {
 /** Thrown when the check finds damage; the message describes the damage. */
 class Damage extends Error {}
 
-/** A short description of the damage. Null: no damage is certain (`readsMax`), or the file is missing or empty. */
+/**
+ * A short description of the damage. Null: no damage was found, the file has changed during each check (`readsMax`), or the file is missing
+ * or empty.
+ */
 export function damageOf(path: string): string | null {
   if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) === 0) return null;
   const descriptor = openSync(path, 'r');
@@ -88,7 +91,10 @@ class DataFile {
   #pageBytes = pageBytesMin;
   /** The meta pages as they were at the beginning of the check. Each commit changes them. */
   readonly #metas: Buffer;
-  /** The number of pages in the file, up to the last page that the newest meta page names. Every page number must be smaller. */
+  /**
+   * The number of pages in the file, up to the last page that the newest meta page names. Every page number in the file must be less than
+   * this.
+   */
   #pages = 0;
   /** Whether the check reads all pages of the trees, or only their roots. */
   #isWhole = false;

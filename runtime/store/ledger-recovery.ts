@@ -101,8 +101,9 @@ function assertNew({ path }: LedgerRecovery, segments: readonly Segment[]): void
 }
 
 /**
- * Prepares a ledger that needs no recovery: creates its missing tables, removes the legacy owner, and upgrades the format. These commits are
- * synced, because no recovery would undo or repeat them. Throws StoreHeld if the legacy owner lives.
+ * Prepares a ledger that needs no recovery: creates its missing tables, removes the owner that an earlier version stored in it
+ * (`legacyOwnerKey`), and upgrades the format. These commits are synced, because no recovery would undo or repeat them. Throws StoreHeld if
+ * that owner lives.
  */
 function prepare(recovery: LedgerRecovery): void {
   const { path, isAwake } = recovery;

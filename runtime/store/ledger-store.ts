@@ -26,10 +26,10 @@ import { readersMsMax, registerReader } from './store-readers.ts';
 
 /** A process in another pid namespace that holds the directory counts as dead if it shows no sign of life for this long. */
 const silenceMsMax = 5_000;
-/** The fraction of the disk that a segment of the log may take, unless the fraction is less than the minimum size (`fitting`). */
+/** A segment of the log takes at most this fraction of the disk, or `segmentBytesMin` if that is more (`fitting`). */
 const segmentPart = 0.02;
 /**
- * The fraction of the disk that may be written to the data file before a checkpoint is due, unless the fraction is less than the minimum
+ * Before a checkpoint is due, at most this fraction of the disk is written to the data file, or `churnBytesMin` if that is more
  * (`fitting`).
  */
 const churnPart = 0.05;
@@ -132,7 +132,7 @@ function recover(path: string): void {
   try {
     openStore(path, { upgrades: false }).close();
   } catch (error) {
-    // Another process has begun to recover the ledger.
+    // `StoreHeld` means that another process has begun to recover the ledger.
     if (!(error instanceof StoreHeld)) throw error;
   }
 }
@@ -241,7 +241,7 @@ function storeOf({ path, commitLock, claim, opened: { lmdb, log, checkpoints }, 
 
   function failed(error: unknown, isLogged: boolean): Error {
     const known = error instanceof StoreFull || error instanceof StoreFault ? error : asStoreError(error, path);
-    // The next start applies the turn, so this service must not go on without it.
+    // If the turn is in the log, the next start applies it. So this service must not go on without it.
     const failure =
       isLogged && known instanceof StoreFull
         ? new StoreFault(`a turn is in the commit log, but cannot be applied: ${known.message}`, { cause: error })

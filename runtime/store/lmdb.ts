@@ -98,7 +98,7 @@ function openEnvironment(path: string, databases: number, options: object): Root
     mapSize: mapBytesMax,
     maxDbs: databases + 16,
     maxReaders: 256,
-    // By default syncs overlap, and a write whose sync has failed stays readable.
+    // With overlapping syncs, the default of the library, a write whose sync has failed would stay readable.
     overlappingSync: false,
     encoding: 'binary',
     keyEncoding: 'binary',
@@ -111,7 +111,7 @@ function databasesOf<T extends string>(env: RootDatabase, names: readonly T[], c
   return Object.fromEntries(names.map(name => [name, databaseOf(env, name, create)])) as Lmdb<T>['databases'];
 }
 
-/** The database of a table. Without `create`, a table that an earlier version's environment lacks reads as empty. */
+/** The database of a table. Without `create`, a missing table reads as empty. An environment of an earlier version may lack tables. */
 function databaseOf(env: RootDatabase, name: string, create: boolean): Database<Uint8Array, Uint8Array> {
   const options = { name, encoding: 'binary', keyEncoding: 'binary', create } as never;
   return env.openDB<Uint8Array, Uint8Array>(options) ?? noDatabase;

@@ -4,7 +4,7 @@ import { StoreFull } from './store.ts';
 
 /** The usual reserve. If less space than the reserve is free, the ledger refuses new work, but running jobs can still write their results. */
 export const diskReserveBytes = 64 * 2 ** 20;
-/** The reserve is at least as large as a segment of the commit log and a turn of this size together. */
+/** The reserve has room for a segment of the commit log and a turn of this size together, except on a small disk (`diskReservePart`). */
 const largeTurnBytes = 4 * 2 ** 20;
 /** On a small disk, this fraction of the disk is reserved instead, if it is less. */
 const diskReservePart = 0.05;

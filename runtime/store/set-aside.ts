@@ -76,7 +76,9 @@ export class SetAside {
     }
   }
 
-  /** Takes a record off the list if it is listed. Called when the record can be decoded, and so must have been written again. */
+  /**
+   * Takes a record off the list, if it is listed. Called for each record that can be decoded: a listed record must have been written again.
+   */
   #forget(table: Table, key: Uint8Array): void {
     if (!this.#keys.delete(nameOf(table, key))) return;
     const text = hexOf(key);

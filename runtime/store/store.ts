@@ -21,8 +21,8 @@ export const tables = [
   'names', // kind (1) + number (4) -> a plugin and command, or a submitter; other tables store the number
   'by_command', // number of plugin and command (4) + key of a block of the command (12) -> empty
   'unsuccessful', // number of plugin and command (4) + status (1) + id of a job of the command that did not succeed (16) -> empty
-  // Empty: the second job is a rerun of the first. 1: it is a rerun of the first that reuses jobs. 2: it is a rerun of another job, but its
-  // payload refers to values of the first in `arrivals`.
+  // The value says how the two jobs of the key are related. Empty: the second job is a rerun of the first. 1: it is a rerun that reuses
+  // jobs of the first. 2: it is a rerun of another job, but its payload refers to values of the first in `arrivals`.
   'reruns', // job id (16) + job id (16) -> empty, 1 or 2 (records/reruns.ts)
   'tagged', // block key (12) -> how many jobs of the block have tags; absent if none has
   'tree', // root job id (16) + block key (12) -> which jobs of the block descend from the root

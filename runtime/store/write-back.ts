@@ -6,7 +6,7 @@ import { systemCallAside } from '../system-library.ts';
 /** Writes the changed pages in this part of the file, and resolves when the disk has taken them. */
 export type WriteRange = (offset: number, bytes: number) => Promise<unknown>;
 
-/** The length of a step, in bytes, unless the file would then need more than `stepsMax` steps. */
+/** The length of a step, in bytes. If a file would then need more than `stepsMax` steps, its steps are longer. */
 export const stepBytes = 2 ** 20;
 export const stepsMax = 8_192;
 /** A step that takes less time than this counts as having written nothing, and no pause follows it. */

@@ -18,8 +18,8 @@ export type Envelope<Payload = Fields> = {
   readonly source: string;
   readonly dedupe_key?: string;
   /**
-   * The headers of a webhook delivery that the endpoint's configuration lists. Except for an id and a time that are signed, the signature
-   * does not cover them.
+   * The headers of a webhook delivery that the endpoint's configuration lists. The signature may cover an id and a time, but no other
+   * header.
    */
   readonly headers?: { readonly [name: string]: string };
   /** The occurrence of the schedule that started the job or the run. */

@@ -199,8 +199,8 @@ export class Host implements PluginHost {
   }
 
   /**
-   * Kills the processes that earlier processes of this host, and other hosts that have ended, have left behind. Resolves only when all of
-   * them have ended, so that no job runs twice at once.
+   * Kills all processes that are left of ended hosts: of earlier processes of this host, and of other hosts. Resolves only when all of them
+   * have ended, so that no job runs twice at once.
    */
   async #clear(): Promise<void> {
     const { log, name } = this.#options;

@@ -60,7 +60,10 @@ export class ConcurrentProcesses {
     }
   }
 
-  /** Gives back to the ledger the tasks that have not been sent to their running process. Each process ends once it has no open request. */
+  /**
+   * Gives back to the ledger the tasks that wait in running processes. Each process ends once it has no open request. A task whose process
+   * is still starting is sent to it nevertheless.
+   */
   returnUnstarted(): void {
     this.retire([]);
   }

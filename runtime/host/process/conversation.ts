@@ -110,8 +110,8 @@ export class Conversation implements Requester<number> {
   }
 
   /**
-   * If the attempt failed, first ends the processes that it left behind, because the next attempt may start at once. Then gives
-   * the task `begun`, if present, back to the ledger as one that may have started, and reports the tasks in `ended`.
+   * If the attempt failed, first waits until the processes that it left behind are gone, because the next attempt may start at once. Then
+   * gives the task `begun`, if present, back to the ledger as one that may have started, and reports the tasks in `ended`.
    */
   async #endAttempt(ended: readonly (readonly [task: number, settled: TaskResult])[], begun?: number): Promise<void> {
     if (ended[0]![1].verdict !== 'ok') await this.#programs.gone();

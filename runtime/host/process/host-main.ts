@@ -74,7 +74,10 @@ function configure({ generation, plugins }: Configure): void {
   retire();
 }
 
-/** Ends the threads of each older configuration without unfinished frames. Looks again every 100 ms until there is no older configuration. */
+/**
+ * Ends the threads of each older configuration, once they have no unfinished frame. Looks again every 100 ms until no older configuration
+ * is left.
+ */
 function retire(): void {
   let waits = false;
   for (const [number, { workers }] of generations) {

@@ -141,7 +141,7 @@ export class PluginProcess<Key> {
     this.#program.terminate();
   }
 
-  /** The unanswered request's `id` on the wire; undefined if the request has been answered. */
+  /** The `id` on the wire of the unanswered request with this key; undefined if there is no such request. */
   idOf(wanted: Key): number | undefined {
     for (const [id, key] of this.unanswered) if (key === wanted) return id;
     return undefined;

@@ -51,7 +51,10 @@ export class ProcessFrames {
     }
   }
 
-  /** Returns to the ledger the tasks of the frame that have not begun. If a process is serving the task, its request is cancelled. */
+  /**
+   * Gives back to the ledger the frame's tasks that have not begun. If a process is serving the cancelled task, the request of that task is
+   * cancelled.
+   */
   cancel(frameId: number, task: number, reason: string): void {
     for (const run of this.#runs) {
       if (run.frame.head.frameId !== frameId) continue;

@@ -74,7 +74,7 @@ export class Programs {
     return this.#living.size;
   }
 
-  /** Resolves when every process that an ended program has started is gone, or when the search for such processes has given up. */
+  /** Kills the processes that ended programs have left behind. Resolves when none is left, or when the search for them has given up. */
   gone(): Promise<void> {
     return this.#escapees.gone();
   }

@@ -18,7 +18,7 @@ import { cancelMsMax, exitReason, WatchedThread } from './thread-end.ts';
 
 /** A thread is stopped if its event loop stays blocked for this long beyond the time limit of the tasks in its oldest frame. */
 const graceMs = 100;
-/** How long loading a plugin's code may take, unless the time limit of the tasks is longer. */
+/** Loading a plugin's code may take this long or, if that is longer, as long as the time limit of the tasks. */
 const loadMsMax = 10_000;
 
 export type RunnerThreadEvents = {
@@ -186,8 +186,9 @@ export class RunnerThread {
   }
 
   /**
-   * Charges the task that ended the thread (`#culprit`), or all tasks (`isForAll`). All other unfinished tasks are returned. If
-   * the thread had taken their frame, they run alone the next time, unless they cannot have begun (`#isOver`).
+   * Charges the task that ended the thread (`#culprit`) or, if `isForAll` is set, all unfinished tasks. All other unfinished tasks are
+   * returned. Those that may have begun run alone the next time. A task may have begun if the thread had taken its frame and `#isOver` is
+   * false.
    */
   #gone(code: number): void {
     if (!this.#isEnding) this.#thread.reason ??= exitReason(code);

@@ -22,7 +22,7 @@ const slowLoadMs = 250;
 const loadMsMax = 10_000;
 /** If a plugin has ended a thread, the plugin's frames wait at most this long for all threads to run again. */
 const heldMsMax = 5_000;
-/** How long after the deadline a handler may take to react to its signal before its thread is replaced. */
+/** How long a handler may go on after its deadline before its thread is replaced. */
 export const graceMs = 100;
 /** The interval at which running frames are checked and their outcomes sent. */
 const tickMs = 3;
@@ -230,7 +230,8 @@ export class WorkerFrames {
     const { slot, head } = run;
     const { phase, answered } = slot;
     if (phase === 'waiting') return;
-    // Only a frame that was running at the last check sends outcomes here. A shorter frame sends all its outcomes at its end.
+    // Only a frame that was already running at the last check sends outcomes here. A frame that ends sooner sends all its outcomes at its
+    // end.
     if (run.seen >= 2) this.#report(run);
     // Loading is a separate stage of the progress, so the loading time does not count towards the first task.
     const seen = phase === 'loading' ? 1 : 2 + answered;

@@ -22,7 +22,10 @@ export function payloadForDuctile(context: JsonObject, payload: Json): Json {
   return { ...(baggage as JsonObject), ...payload };
 }
 
-/** Adds the answer's `result` to the payload of each event, if the payload is absent or an object without `result`. */
+/**
+ * Adds the answer's `result` to the payload of each event. An absent payload, or null, counts as an empty object. A payload that is no
+ * object, or has a `result` already, stays as it is.
+ */
 export function answerOfDuctile(answer: unknown): unknown {
   if (!isObject(answer)) return answer;
   const { result, events } = answer;

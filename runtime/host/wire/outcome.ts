@@ -64,7 +64,7 @@ export function encodeBody(given: BodyParts): Body {
   return encodeValues(valuesOf(given), 0);
 }
 
-/** Like `encodeBody`, but deflates large parts if that makes them smaller. `bytes`: the total length of the parts. */
+/** Like `encodeBody`, but deflates those of `deflatedParts` that `deflate` makes smaller. `bytes`: the total length of the parts. */
 export function encodeDeflated(given: BodyParts, bytes: number): Body {
   if (bytes < deflatedBytesMin) return encodeBody(given);
   const fitting = { ...given };

@@ -119,8 +119,8 @@ export type Outcome = {
  * Why a host returns a task:
  * - `crowded`: an earlier task of its frame is slow, its plugin's code loads slowly, or no thread or process was free to run its frame.
  *   The task has not begun.
- * - `interrupted`: the task, or another task of its frame, was cancelled; its thread or process has ended or takes no more tasks; or the
- *   host is stopping, or died before it received the whole frame. The task has not begun.
+ * - `interrupted`: the task, or another task of its frame, was cancelled; its thread or process has ended or takes no more tasks; the host
+ *   no longer has the configuration of its frame, is stopping, or died before it received the whole frame. The task has not begun.
  * - `begun`: the task may have begun, and its thread or process has ended, perhaps because of another task. It must run alone the next time.
  */
 export const returnReasons = ['crowded', 'interrupted', 'begun'] as const;
@@ -144,8 +144,8 @@ export type HostOptions = {
   /** The name of the host in logs and in the process title. */
   readonly name: string;
   /**
-   * In a host without runners: the maximum number of worker frames that run at once. The same maximum applies to program frames. In a host
-   * with runners, the number only determines the heap limit of each thread.
+   * In a host without runners: how many worker frames may run at once, and also how many program frames. In a host with runners, only the
+   * heap limit of each thread depends on this number.
    */
   readonly threads: number;
   /** The runtimes of the host's plugins. A host without `worker` has no plugin threads, and needs a third of the memory. */
