@@ -44,7 +44,7 @@ export class Slices {
   readonly #begin: () => void;
   readonly #msMax: number;
   #waiting: Waiting[] = [];
-  /** The time that the share that ran last had used (`Used`) before it ran. */
+  /** How much time the last share to run had used (`Used`) before it ran. */
   #levelMs = 0;
   #scheduled = false;
 

@@ -170,7 +170,7 @@ export class Segments {
     return place < 0 ? undefined : this.#spares.splice(place, 1)[0];
   }
 
-  /** Gives the file its number. The name is on disk before anything is appended. */
+  /** Names the file as the segment with this number. The name is on disk before anything is appended. */
   #adopt(from: string, number: number): OpenSegment {
     const path = segmentPath(this.#directory, number);
     // Unlike a rename, a link replaces no file, so a process that was wrongly taken for dead cannot take the segment of its successor.

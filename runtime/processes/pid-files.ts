@@ -14,8 +14,8 @@ type Mark = ProcessIdentity;
 
 const pollMs = 5;
 /**
- * A process counts as the program whose pid it has if it was started at most this many clock ticks (1 s) after the time that was noted with
- * the pid. This time may be extrapolated. A pid is not reused so soon.
+ * A process is taken for the program with the same pid if it was started at most this many clock ticks (1 s) after the time that was noted
+ * with the pid. The noted time may be extrapolated. A pid is not reused so soon.
  */
 const slackTicks = 100;
 

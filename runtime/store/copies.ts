@@ -49,7 +49,7 @@ async function copy<T extends string>({ env }: Lmdb<T>, to: string): Promise<voi
   syncFile(file);
 }
 
-/** Writes the contents of a file to disk. */
+/** Makes sure that the contents of a file are on disk. */
 export function syncFile(path: string): void {
   const file = openSync(path, 'r+');
   try {

@@ -2,7 +2,7 @@
 // SIGSEGV or SIGBUS.
 //
 // The check reads about 50 pages of a ledger, whatever its size: both meta pages, the root of the free list, the directory of
-// databases, and the root of each database. If a file ends before its last page, the check reads all pages of its trees.
+// databases, and the root of each database. If the file lacks its last pages, the check reads all pages of its trees.
 import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
 import { StoreFault } from './store.ts';
 
@@ -138,7 +138,7 @@ class DataFile {
 
     const inFile = Math.floor(this.#bytes / pageBytes);
     const used = pageNumber(newest, lastPageAt) + 1;
-    // A file that ends before its last page may be sound, if its last pages are free. So all trees are checked as a whole.
+    // A file that lacks its last pages may be sound, if these pages are free. So all trees are checked as a whole.
     this.#isWhole = inFile < used;
     this.#pages = Math.min(inFile, used);
     this.#checkTree(treeAt(newest, databasesAt), this.#isWhole);

@@ -236,7 +236,7 @@ function setAside(path: string, segments: readonly Segment[]): void {
   syncDirectory(aside);
 }
 
-/** Moves a log that has lost its ledger, together with its checkpoint, to another directory in the state directory. */
+/** Moves the log of a ledger that is gone, and the checkpoint in it, to another directory in the state directory. */
 export function moveLogAside(path: string): void {
   const directory = logDirectoryOf(path);
   if (!existsSync(directory)) return;

@@ -48,7 +48,7 @@ export type StoreOptions = {
   readonly until?: Lsn;
 };
 
-/** The store of the ledger's one writer. */
+/** The ledger as its one writer sees it: a store with a commit log. */
 export type LedgerStore = Store & {
   /** The newest turn. */
   readonly applied: Lsn;

@@ -77,7 +77,8 @@ export class SetAside {
   }
 
   /**
-   * Takes a record off the list, if it is listed. Called for each record that can be decoded: a listed record must have been written again.
+   * Takes a record off the list, if it is listed. Called for each record that can be decoded: if it was listed, it has been written again
+   * since.
    */
   #forget(table: Table, key: Uint8Array): void {
     if (!this.#keys.delete(nameOf(table, key))) return;

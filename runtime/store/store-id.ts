@@ -6,7 +6,7 @@ const key = Buffer.from('store_id');
 
 export const storeIdPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** The id of the store. Null: it has none, because no version that gives stores an id has run a service on it. */
+/** The id of the store. Null: it has none yet, because no service has run on it, or only services of versions without store ids. */
 export function storeIdIn(reader: Pick<Reader, 'get'>): string | null {
   const id = reader.get('meta', key);
   return id ? Buffer.from(id).toString() : null;

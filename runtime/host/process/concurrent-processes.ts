@@ -61,8 +61,8 @@ export class ConcurrentProcesses {
   }
 
   /**
-   * Gives back to the ledger the tasks that wait in running processes. Each process ends once it has no open request. A task whose process
-   * is still starting is sent to it nevertheless.
+   * Gives back to the ledger the tasks that running processes have not got yet. Each process ends once it has no open request. A process
+   * that is still starting gets its tasks nevertheless.
    */
   returnUnstarted(): void {
     this.retire([]);

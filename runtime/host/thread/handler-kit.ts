@@ -65,7 +65,8 @@ export class HandlerKit implements Helpers {
   }
 
   /**
-   * Must be called when the attempt has ended. Returns the handler's output, or null if there is none. Later output is dropped.
+   * Must be called when the attempt has ended. Returns what the handler has put out through its helpers, or null if there is nothing. Later
+   * output is dropped.
    */
   close(): HelperOutput | null {
     this.#closed = true;
