@@ -25,7 +25,7 @@ export class ThreadStatus {
     Atomics.add(this.#words, words.beat, 1);
   }
 
-  /** A number that changes as long as the thread has tasks and its event loop runs. */
+  /** A number that changes as long as handlers have not settled and the thread's event loop runs. */
   get beats(): number {
     return Atomics.load(this.#words, words.beat);
   }
