@@ -55,8 +55,8 @@ export class FailureIndex implements JournalConsumer {
   /** The known patterns of each command, by the number of the command. */
   readonly #patterns: KnownPatterns[] = [];
   /**
-   * By fingerprint: the groups that must be written, or removed if they are not in `#groups`. The value is the last job that `take`
-   * has added to the group; null: `take` has added no job, or the group was dropped afterwards.
+   * The groups that have changed since the last write, by fingerprint. A group that is no longer in `#groups` is removed from the store.
+   * The value is the last job that `take` has added to the group. Null: `take` has added no job, or the group was dropped afterwards.
    */
   readonly #changed = new Map<string, AddedJob | null>();
   /** The key at which the sweep for pruned jobs continues. Null: it continues at the oldest page. */

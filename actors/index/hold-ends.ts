@@ -8,7 +8,7 @@ export class HoldEnds {
   readonly #reader: Reader;
   /** The times in µs at which holds ended, oldest first, by plugin and command. */
   readonly #times = new Map<string, number[]>();
-  /** The newest key and the number of the records that were read. If neither has changed, `refresh` does not read the records again. */
+  /** The newest key among the records that were read, and their number. While both stay the same, `refresh` does not read them again. */
   #read = '';
 
   constructor(reader: Reader) {

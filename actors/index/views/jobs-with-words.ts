@@ -20,10 +20,9 @@ const unsuccessful = terminalStatuses.filter(status => status !== 'succeeded').m
 export type Candidates = { readonly ids: readonly JobId[]; readonly searchedUs: number | null };
 
 /**
- * The jobs whose logs may match the phrases, in descending order of their ids. A log that is not indexed yet is compared with the
- * phrases. An indexed log counts if it has all words, even if they are not adjacent. `isOfAny`: whether indexed logs of
- * successful attempts count, too; matching logs that are not indexed yet count in either case. Null: there may be more than `namedMax`
- * jobs.
+ * The jobs whose logs may match the phrases, in descending order of their ids. Null: there may be more than `namedMax` jobs. A log that
+ * is not indexed yet is compared with the phrases. An indexed log counts if it has all words, even if they are not adjacent. Without
+ * `isOfAny`, indexed logs of successful attempts do not count.
  */
 export function* jobsWithWords(
   ledger: Reader,

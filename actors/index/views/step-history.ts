@@ -1,4 +1,5 @@
-// The history of a step's times over a window: for each bucket of time its percentiles and its cells, with exemplars.
+// The history of a step's times over a window. The window is divided into buckets of time. Each bucket has percentiles and the cells of a
+// heat map, with exemplars.
 import { blockOf, formatId, type JobId } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { readExemplars } from '../records/exemplars.ts';
@@ -12,7 +13,7 @@ export const cellExemplarsMax = 3;
 export type StepHistoryQuery = {
   /** The length of a bucket. */
   readonly minutes: number;
-  /** Whether buckets have cells. */
+  /** Whether each bucket has the cells of a heat map. */
   readonly heat: boolean;
   /** The store in which the jobs of exemplars are looked up; exemplars of removed jobs are left out. Null: no exemplars are wanted. */
   readonly ledger: Reader | null;
@@ -118,7 +119,7 @@ class SlowestJobs {
     this.#most = most;
   }
 
-  /** `findId` is only called if the time is long enough. */
+  /** Adds a stored job if its time is among the longest. `findId` is not called if all places are taken by times of at least `us`. */
   offer(us: number, findId: () => JobId): void {
     const { jobs } = this;
     if (jobs.length >= this.#most && us <= jobs.at(-1)!.us) return;
