@@ -61,7 +61,7 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
   let hasBegun = false;
   /** The jobs that had ended before the first turn, or are no longer stored, and whose schedules have not recorded the end. */
   const endedBefore: EndedJob[] = [];
-  /** Whether a restored state still waited to be resumed when `isHeld` last checked. */
+  /** Whether a restored state waited to be resumed at the last call of `isHeld`. */
   let wasRestored = false;
   let { config } = options;
 
@@ -80,8 +80,8 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
   }
 
   /**
-   * Called at the beginning of the first turn, because jobs may end in that turn. Of the jobs that the records of
-   * schedules show as not ended, follows the unsettled ones and adds the others to `endedBefore`.
+   * Called at the beginning of the first turn, because jobs may end in that turn. Looks up the jobs that the records of schedules show as
+   * not ended. Follows those that are unsettled, and adds the others to `endedBefore`.
    */
   function followAll(): void {
     for (const schedule of schedules.values()) {
@@ -366,7 +366,7 @@ function msOf({ nowUs }: Turn): number {
   return Math.floor(nowUs / 1_000);
 }
 
-/** The number of failures in a row after one more job. A cancelled job leaves the number unchanged. */
+/** The number of failures in a row after a job has ended with this status. A cancelled job leaves the number unchanged. */
 function failuresAfter(failures: number, status: TerminalStatus): number {
   if (status === 'succeeded') return 0;
   return status === 'cancelled' ? failures : failures + 1;

@@ -1,6 +1,6 @@
 // Fires occurrences. Depending on `if_running`, the job of an occurrence begins or waits in the queue, or the occurrence is skipped. With
-// `skip_when_paused`, the occurrence is skipped while its target is paused. The decision is recorded in the same turn. This file also starts
-// jobs by hand.
+// `skip_when_paused`, the occurrence is skipped while its target is paused. The decision is recorded in the same turn. This file also
+// starts jobs that callers ask for.
 import type { ScheduleDefinition } from '../../config/config.ts';
 import { nextDue, recurrenceText } from '../../runtime/calendar/recurrence.ts';
 import { formatId, type JobId } from '../../runtime/ids.ts';

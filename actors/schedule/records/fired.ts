@@ -1,6 +1,6 @@
 // The table of occurrences that have fired; a backfill skips these occurrences. Consecutive occurrences that have all fired can share a
-// record. A schedule has at most `rangesMax` records. When another is added, the oldest record is removed, and all occurrences up to the
-// end of its range count as fired.
+// record. A schedule has at most `rangesMax` records. When another is added, the oldest record is removed. From then on, all occurrences
+// from the schedule's `createdMs` to the end of the removed range count as fired.
 import { isDue, type Recurrence } from '../../../runtime/calendar/recurrence.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';

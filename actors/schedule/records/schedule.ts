@@ -66,7 +66,7 @@ export type ScheduleRecord = {
   readonly last: JobId | null;
   /** Whether `last` has not ended. */
   readonly isRunning: boolean;
-  /** How many firings have failed in a row, not counting cancelled ones. */
+  /** How many jobs of occurrences have failed in a row. Cancelled jobs, and jobs that were started by hand, do not count. */
   readonly failures: number;
   readonly pause: SchedulePause | null;
   /** Occurrences that wait for the end of the last job, in order. */
