@@ -25,8 +25,8 @@ export type BackupsOptions = {
 /** The state of the scheduled backups, for the doctor and the metrics. */
 export type BackupCondition = {
   /**
-   * When the newest backup was begun. Only whole backups of this store in `backups.into` count, and only if their names are times. Null: none was
-   * found.
+   * When the newest whole backup in `backups.into` was begun. Backups of other stores, and backups whose names are not times, do not count.
+   * Null: there is none, or the directory cannot be read.
    */
   readonly newestMs: number | null;
   /** Why the last scheduled backup was not written. Null: it was written, or no scheduled backup has been tried. */
@@ -153,8 +153,8 @@ export class Backups {
   }
 
   /**
-   * When the newest backup (`newestBackupMs`) was begun. Null: no backup exists, or the directory cannot be read. In both cases a backup is due;
-   * writing it reports what is wrong.
+   * When the newest backup (`newestBackupMs`) was begun. Null: no backup exists, or the directory cannot be read. In both cases a backup is
+   * due. If the directory cannot be used, writing the backup fails and reports why.
    */
   #newestMs(): number | null {
     const { config, log } = this.#options;

@@ -17,9 +17,9 @@ import { hashProblem, sizeProblem } from './verify.ts';
 const stagingName = 'restore.partial';
 
 export type RestoreOrder = {
-  /** A backup; with `untilMs` also a directory of backups. */
+  /** A backup or, if `untilMs` is given, a directory of backups. */
   readonly backup: string;
-  /** The time as of which the state is restored, with the archived commit log. */
+  /** The time as of which the state is restored. This needs the archived commit log. */
   readonly untilMs?: number | undefined;
   readonly into: string;
   /** Whether the restored state continues its work at once. False: the restore pauses the whole service. Pauses in the backup stay in both cases. */

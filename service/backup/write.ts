@@ -26,8 +26,8 @@ import {
 } from './manifest.ts';
 
 /**
- * The free space that a backup needs, as a multiple of the size of the ledger and index that it copies. The copy needs this space, and so does the
- * ledger, because it cannot reuse pages meanwhile.
+ * The free space that a backup needs, as a multiple of the size of the ledger and index that it copies. The copy needs the size once.
+ * Meanwhile the ledger may grow by as much, because it cannot reuse pages.
  */
 export const freeSpaceFactor = 2;
 
@@ -51,7 +51,10 @@ export type BackupEnd =
   /** `refused`: the backup cannot be written to this path, or there is not enough space. `failed`: the disk or the process failed. */
   | { readonly kind: 'refused' | 'failed'; readonly reason: string };
 
-/** Writes a backup. Throws BackupRefused if the state or the key file does not exist, or if the backup cannot be written to `order.to`. */
+/**
+ * Writes a backup. Throws BackupRefused if the state or the key file does not exist, if there is not enough space, or if the backup cannot
+ * be written to `order.to`.
+ */
 export async function writeBackup(order: BackupOrder): Promise<Backup> {
   const { statePath, version, vaultKeyFile, withIndex = false, onBytes } = order;
   if (!existsSync(ledgerFile(statePath))) throw new BackupRefused(`there is no state in ${statePath}`);

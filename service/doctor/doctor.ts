@@ -28,8 +28,8 @@ import { checkSchedules } from './schedules.ts';
 import { checkTokens } from './tokens.ts';
 
 /**
- * The check of the disk fails if the free space is less than this and also less than `diskLowPart` of the disk. It also fails if the service
- * refuses new work (runtime/store/room.ts). With a large `state.log.segment`, the service does so while more space is free.
+ * The check of the disk fails if the free space is less than this and also less than `diskLowPart` of the disk. It also fails if the
+ * service refuses new work (runtime/store/room.ts). A large `state.log.segment` makes the service refuse work while more space is free.
  */
 export const diskLowBytes = 256 * 2 ** 20;
 export const diskLowPart = 0.1;
