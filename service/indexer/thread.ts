@@ -92,7 +92,7 @@ function run({ path, gauges: shared, loopDelay }: IndexerData): void {
       become({ kind: 'open', replaced });
     } catch (error) {
       const { stack, message } = error as Error;
-      // The next poll reads the positions in the journal again; after a disk error it also opens the index again.
+      // The next poll reads the positions in the journal again. If a store has become unusable, the poll also opens both stores again.
       feeds = null;
       become(stores ? { kind: 'failing', reason: message } : { kind: 'closed', reason: message }, stack);
       if (error instanceof StoreFault) closeStores();

@@ -31,7 +31,7 @@ const exitIo = 74;
 const failuresMax: CrashHoldLimits = { crashesMax: 4, windowMs: 10_000, holdMs: 0 };
 
 export type ActorGeneration = {
-  /** The number of the generation, counted from 1. */
+  /** The number of the generation: 1 for the first one, and a larger number for each later one. */
   readonly number: number;
   /** Sends a message to an actor of this generation. If the generation has ended, the message is dropped. */
   tell(actor: string, message: object): void;
@@ -55,8 +55,8 @@ export type ActorLifecycleOptions = Omit<LoopOptions, 'onFailure' | 'onEffectFai
 };
 
 /**
- * `up`: the actors work. `leaving`: the generation has ended, and the hosts are being stopped. `resting`: no generation has begun, or the
- * hosts have ended and the next generation waits for room on the disk. `over`: the service ends.
+ * `up`: the actors work. `leaving`: the generation has ended, and the hosts are being stopped. `resting`: no actors and no hosts exist,
+ * because no generation has begun yet, the next one waits for room on the disk, or the service stops. `over`: the service ends.
  */
 export type LifecycleState = 'up' | 'leaving' | 'resting' | 'over';
 
@@ -224,7 +224,9 @@ export class ActorLifecycle {
     return [{ ...message, outcomes: [failed] }];
   }
 
-  /** Ends the actors permanently: from now on messages that expect a reply are refused, and there are no further commits. */
+  /**
+   * Ends the actors permanently. From now on there are no commits, and messages that expect a reply are refused, except a request to stop.
+   */
   #end(exitStatus: number, message: string, delivered: readonly QueuedMessage[]): void {
     this.#number++;
     this.#state = 'over';

@@ -5,8 +5,8 @@ import type { BucketExample } from '../../actors/index/records/totals.ts';
 export type MetricLabels = { readonly [label: string]: string };
 
 /**
- * A histogram, which never changes. `counts`: the counts by bucket; the last bucket has no limit. `exampleOf`: a job of the bucket at this place, if
- * one is known.
+ * The values of a histogram, which never change. `counts`: the counts by bucket; the last bucket has no limit. `exampleOf`: a job of the
+ * bucket at this place; null if none is known.
  */
 export type BucketValues = {
   readonly limits: readonly number[];
@@ -104,8 +104,7 @@ export class SeriesRoom {
     for (const label in labels) key += `\0${labels[label]}`;
     if (this.#known.has(key)) return true;
     const count = typeof value === 'number' ? 1 : seriesCountOf(value as BucketValues);
-    // Only samples that fit are recorded: other samples could have any number of names, and recording them would take memory. The next scrape decides
-    // again.
+    // A sample that does not fit is not recorded, because there can be any number of such samples. The next scrape tries again.
     if (this.#used + count > seriesMax) return false;
     this.#known.add(key);
     this.#used += count;

@@ -20,7 +20,10 @@ export class LedgerReports {
     }
   }
 
-  /** Whether the ledger runs turns and accepts work: its reports are recent, its actors are up, and its disk is not full. */
+  /**
+   * Whether the ledger runs turns and accepts work: its reports are recent, its actors are up, and its disk is not full. Before its first
+   * pulse it counts as up for `silentMsMax`.
+   */
   get isUp(): boolean {
     if (!this.pulse) return performance.now() - this.#pulsedMs < silentMsMax;
     return this.pulse.areActorsUp && this.figures?.isFull !== true && this.ageMs < silentMsMax;

@@ -7,7 +7,7 @@ const point = Buffer.from('.');
 const dash = Buffer.from('-');
 /** The offsets in an id before which its text form has a dash. */
 const dashes: readonly number[] = [4, 6, 8, 10];
-/** The number of bytes that is reserved for an integer, or for a byte of an id. Neither takes more. */
+/** The maximum length, in bytes, of the text of an integer, or of the text of one byte of an id. */
 const digitsMax = 16;
 /** Integers below this limit are exact, and JavaScript writes them without an exponent. */
 const integersMax = 1e15;
