@@ -23,8 +23,8 @@ export const countsMax = 8;
 /** The pause of an action's loop after an error or a refusal, and when the ledger cannot take the next job yet. */
 const againMs = 250;
 /**
- * An action with a limited rate (`perSecond`) sends the ledger at most this many portions of jobs per second. It sends more portions only if a
- * portion would otherwise have more than `stepJobsMax` jobs.
+ * With a limited rate (`perSecond`), the portions of jobs are so large that an action sends at most this many of them per second. But no
+ * portion has more than `stepJobsMax` jobs.
  */
 const portionsPerSecond = 10;
 

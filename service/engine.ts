@@ -82,8 +82,8 @@ export function openEngine({ link, reader, gauges, hub, selecting, ...parts }: E
     queueDepth: () => gauges.get('queued') + gauges.get('delayed') - gauges.get('held'),
     events: new EventStreams({ hub, nowMs: Date.now, generation: () => [parts.config(), parts.uiSessions.endings] }),
     /**
-     * Resolves when the job is on disk, or refused. If the job is accepted, `onJobEnd` is called once, after the promise has resolved. After
-     * `unwatch`, `onJobEnd` is called only if the call was already due.
+     * Resolves when the job is on disk, or refused. If the job is accepted, `onJobEnd` is called once. The promise has resolved by then,
+     * but code that awaits it may not have continued yet. After `unwatch`, `onJobEnd` is called only if the call was already due.
      */
     submit(submission: Submission, onJobEnd?: OnJobEnd): Promise<SubmitReply> {
       if (onJobEnd === undefined) return submissions.submit(submission);
@@ -133,8 +133,8 @@ export function openEngine({ link, reader, gauges, hub, selecting, ...parts }: E
       return (await Promise.race([askLedger(link, { kind: 'ask_waits', id }), late]))?.waits ?? null;
     },
     /**
-     * A job and its descendants, parents before children, at most `limit` jobs. Undefined if the job does not exist, or if the tree is too
-     * large for this thread.
+     * A job and its descendants, parents before children, at most `limit` jobs. Undefined if the job does not exist, or if this is too much
+     * to read on this thread.
      */
     smallTree(id: JobId, limit: number): readonly JobView[] | undefined {
       const views = findTree(reader, id, blocks);
@@ -143,7 +143,7 @@ export function openEngine({ link, reader, gauges, hub, selecting, ...parts }: E
   };
 }
 
-/** The first `limit` jobs of a tree; undefined if the tree is not small. */
+/** The first `limit` jobs of a tree; undefined if they exceed the limits of a small tree. */
 function takeSmall(views: Iterable<JobView | null>, limit: number): JobView[] | undefined {
   const taken: JobView[] = [];
   let bytes = 0;

@@ -14,7 +14,9 @@ import type { Reader } from '../runtime/store/store.ts';
 export const backfillMax = 10_000;
 
 export type ScheduleOptions = { readonly link: Link; readonly reader: Reader; readonly config: () => Config };
-/** The number of occurrences of a backfill, and how many of them have fired. Null: more than `backfillMax` occurrences. */
+/**
+ * `matched`: the number of occurrences of a backfill. `fired`: how many of them it would skip (`hasFired`). Null: more than `backfillMax`.
+ */
 export type BackfillCount = { readonly matched: number; readonly fired: number } | null;
 
 export function openSchedules({ link, reader, config }: ScheduleOptions) {

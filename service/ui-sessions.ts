@@ -125,7 +125,7 @@ export class UiSessions {
     try {
       this.end(({ originDigest }) => !kept.has(originDigest));
     } catch (error) {
-      // The sessions have ended in memory. The next change removes them from the file.
+      // The file cannot be written, but the sessions have ended in memory. The next change removes them from the file.
       if ((error as NodeJS.ErrnoException).code === undefined) throw error;
     }
   }

@@ -56,8 +56,8 @@ export type EventStreamsOptions = {
   readonly hub: Hub;
   readonly nowMs: () => number;
   /**
-   * Values that change with each reload, and when sessions of the dashboard are ended. After each change, the rights of all callers are checked
-   * again.
+   * Values that change with each reload, and each time that sessions of the dashboard are ended. After each change, the rights of the
+   * callers of all streams are checked again.
    */
   readonly generation: () => readonly unknown[];
 };

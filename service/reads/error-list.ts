@@ -28,7 +28,7 @@ const endOfIds = Buffer.alloc(jobIdBytes, 0xff);
 export type ErrorSearch = { readonly filter: JobFilter; readonly error: string | null; readonly limit: number };
 /**
  * `ids`: the jobs that may match, newest first. At each null, the work can be interrupted. `searchedUs`: all attempts that ended up to this
- * time were searched.
+ * time were searched; null: the journal is empty.
  */
 type NamedJobs = { readonly ids: Iterable<JobId | null>; readonly searchedUs: number | null };
 
@@ -63,7 +63,7 @@ export function* listByError(
   return { ...page, searchedUs: found === null ? newestUs : found.searchedUs };
 }
 
-/** The filter, narrowed down to the plugin and command of the group of failures with its fingerprint. */
+/** The filter. If it has the fingerprint of a group of failures, it is narrowed down to the plugin and command of this group. */
 function ofGroup(filter: JobFilter, index: () => Reader<IndexTable>): JobFilter {
   const group = filter.fingerprint === undefined ? undefined : findFailure(index(), filter.fingerprint);
   return group ? { ...filter, plugin: group.plugin, command: group.command } : filter;

@@ -35,7 +35,7 @@ export class ReadsClient implements Reads {
   #underWay = 0;
   #lastId = 0;
 
-  /** `askIdle` asks the ledger which of these jobs are in no host. */
+  /** `askIdle` asks the ledger which of the jobs `ids` are in no host. */
   constructor(askIdle: (ids: Uint8Array) => Promise<Uint8Array | null>) {
     this.#askIdle = askIdle;
   }

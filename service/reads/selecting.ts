@@ -63,8 +63,8 @@ export function openSelecting(reader: Reader, index: () => Reader<IndexTable>): 
   }
 
   /**
-   * The jobs with the tags of the selection, as spans. Without `spans` if the selection has no tags, or has a filter that selects fewer
-   * jobs than tags do.
+   * The jobs with the tags of the selection, as spans. `spans` is absent if the selection has no tags, or if it names a job, run or tree,
+   * which selects fewer jobs than tags do.
    */
   function taggedSpans(selection: Selection, after: JobId | null): { readonly spans?: Iterable<JobSpan | null> } {
     const { tags = [], jobId, rerunOf, run, root, parent } = selection;
@@ -115,8 +115,8 @@ export function openSelecting(reader: Reader, index: () => Reader<IndexTable>): 
 }
 
 /**
- * `ids`: the jobs that may have the words, in ascending order; null if all jobs must be examined. `searchedUs`: the commit up to which logs
- * were searched.
+ * `ids`: the jobs that may have the words or the fingerprint, in ascending order; null if all jobs must be examined. `searchedUs`: the
+ * commit up to which logs were searched.
  */
 type Candidates = { readonly ids: readonly JobId[] | null; readonly searchedUs: number };
 

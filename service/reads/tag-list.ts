@@ -1,5 +1,5 @@
-// Finds jobs by their tags, newest first. The newest blocks, which the index may lack, are read one by one, up to a limit. The other jobs are found
-// by the index.
+// Finds jobs by their tags, newest first. The newest blocks, which the index may lack, are read one by one, up to a limit. In the blocks
+// that are indexed, the index finds the jobs.
 
 import { behindBlock, taggedUpTo } from '../../actors/index/records/tags.ts';
 import {

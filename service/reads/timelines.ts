@@ -1,4 +1,5 @@
-// Reads the timelines of jobs and runs. The timelines of ended jobs and runs are cached, because they no longer change.
+// Reads the timelines of jobs and runs. The timelines of ended jobs and runs are cached, because they change only if retention removes
+// jobs.
 import { bucketCounts } from '../../actors/job/views/timeline.ts';
 import { readTimeline, type Timeline, type TimelineQuery } from '../../actors/job/views/timeline-reading.ts';
 import { blockOf, formatId } from '../../runtime/ids.ts';
