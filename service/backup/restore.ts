@@ -17,7 +17,7 @@ import { hashProblem, sizeProblem } from './verify.ts';
 const stagingName = 'restore.partial';
 
 export type RestoreOrder = {
-  /** A backup or, if `untilMs` is given, a directory of backups. */
+  /** The path of a backup. If `untilMs` is given, it may also be the path of a directory of backups. */
   readonly backup: string;
   /** The time as of which the state is restored. This needs the archived commit log. */
   readonly untilMs?: number | undefined;
