@@ -7,7 +7,7 @@ const point = Buffer.from('.');
 const dash = Buffer.from('-');
 /** The offsets in an id before which its text form has a dash. */
 const dashes: readonly number[] = [4, 6, 8, 10];
-/** The maximum length, in bytes, of the text of an integer, or of the text of one byte of an id. */
+/** The text of an integer, or of one byte of an id, takes no more bytes than this. */
 const digitsMax = 16;
 /** Integers below this limit are exact, and JavaScript writes them without an exponent. */
 const integersMax = 1e15;
