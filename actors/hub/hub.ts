@@ -11,8 +11,7 @@ import { Ring, type RingEntry } from './ring.ts';
  */
 export const gapReasons = ['too_slow', 'restarted', 'unknown_id'] as const;
 /**
- * The subscriber misses observations, and the read continues after the id `id`. `lost`: how many observations are missing; null:
- * unknown.
+ * Says that a subscriber misses observations. It continues after the id `id`. `lost`: how many observations it misses; null: unknown.
  */
 export type Gap = { readonly id: number; readonly lost: number | null; readonly reason: (typeof gapReasons)[number] };
 
@@ -22,7 +21,7 @@ export type ObservationSlice = {
   readonly group: Observations;
   readonly from: number;
   readonly to: number;
-  /** The trees and runs of the group's jobs. Null: the group is not about jobs. */
+  /** The trees, runs and tags of the group's jobs. Null: the group is not about jobs. */
   readonly origins: GroupOrigins | null;
 };
 

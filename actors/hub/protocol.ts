@@ -77,8 +77,8 @@ export type JobOrigin = { readonly root: string; readonly runs: readonly string[
 
 /**
  * How the jobs inside an ended run ended. `counts` is null if the run ended under an earlier version of headgate, which
- * stored no counts. `notStarted`: if the run itself was cancelled or passed its deadline, how many jobs, and elements
- * of fan-outs, never started because of that; otherwise null.
+ * stored no counts. `notStarted`: if the run itself was cancelled or passed one of its time limits, how many jobs, and
+ * elements of fan-outs, never started because of that; otherwise null.
  */
 export type RunEnding = { readonly counts: Tally | null; readonly notStarted: NotStarted | null };
 

@@ -46,7 +46,7 @@ export type VaultActor = Actor &
 const secretBytes = 32;
 const sealed = 'the vault does not open: no job is dispatched until it does';
 
-/** The delivery to an instance, which is computed once and kept until the vault changes. `names`: the names of the delivered secrets. */
+/** What a plugin instance gets: computed once, and kept until the vault changes. `names`: the names of the delivered secrets. */
 type InstanceSecrets = { readonly delivery: Delivery; readonly names: readonly string[] };
 
 export function startVaultActor(options: VaultActorOptions): VaultActor {
@@ -94,7 +94,7 @@ export function startVaultActor(options: VaultActorOptions): VaultActor {
     }
   }
 
-  /** Handles a request. Null: the reply is sent when the pruning ends, in this turn or a later one. */
+  /** Handles a request. Null: the request is for a pruning; the reply is sent when this pruning ends, in this turn or a later one. */
   function call(opened: Vault, { request, presented, replyTo }: VaultCall, turn: Turn): VaultReply | null {
     const about = namedIn(request);
     if (presented !== statusOf(opened).adminDigest) {
@@ -198,8 +198,8 @@ function statusOf(vault: Vault | null): VaultStatus {
 }
 
 /**
- * Why the jobs of an instance must wait: the record of its principal, or of a secret that may be granted to it, does not open. Null:
- * they need not wait.
+ * Why the jobs of an instance must wait: the record of its principal, or of a secret that may be granted to it, is damaged
+ * (`Vault.damaged`). Null: they need not wait.
  */
 function damageTo({ principals, damaged }: Vault, instance: string): string | null {
   if (damaged.vault_principals.has(instance)) return `the record of the principal ${instance} does not open`;
@@ -210,7 +210,7 @@ function damageTo({ principals, damaged }: Vault, instance: string): string | nu
   return `the record of the secret ${secret} does not open, and it may be granted to ${instance}`;
 }
 
-/** The delivery to the instance. Null: no principal of the kind `plugin` has the instance's name, or no active secret is granted to it. */
+/** What the instance gets. Null: no principal of the kind `plugin` has the instance's name, or no active secret is granted to it. */
 function instanceSecrets(vault: Vault, instance: string): InstanceSecrets | null {
   const principal = vault.principals.get(instance);
   if (principal?.kind !== 'plugin') return null;

@@ -53,7 +53,7 @@ export type VaultDone =
 export type VaultListing = {
   readonly principals: readonly Principal[];
   readonly secrets: readonly Omit<Secret, 'value'>[];
-  /** Names whose records do not open. */
+  /** The names of records that do not open or are missing. */
   readonly damaged: { readonly principals: readonly string[]; readonly secrets: readonly string[] };
 };
 

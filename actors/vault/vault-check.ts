@@ -8,7 +8,7 @@ import { isKeyring, type Opening, openKeyring, openVault } from './vault.ts';
 
 export type VaultCondition =
   | Exclude<Opening, { readonly kind: 'open' }>
-  /** The vault opens. `problems`: the records that do not open. */
+  /** The vault opens. `problems`: which of its records do not open or are missing. */
   | {
       readonly kind: 'open';
       readonly principals: number;

@@ -27,7 +27,7 @@ const contentsKey = Buffer.from(contentsName);
 
 /**
  * The result of opening a vault. `absent`: there is no vault. `sealed`: the vault does not open. `problems`: why the vault is sealed, or
- * which records of an open vault do not open.
+ * which records of an open vault do not open or are missing.
  */
 export type Opening =
   | { readonly kind: 'absent' }

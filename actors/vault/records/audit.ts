@@ -29,7 +29,7 @@ export type AuditRecord = {
   readonly count?: number;
   /** The number of the newest record that a pruning removed in this commit. */
   readonly through?: number;
-  /** The jobs of a delivery (job-ranges.ts). */
+  /** The jobs to which secrets were delivered, or refused (job-ranges.ts). */
   readonly jobs?: readonly string[];
   /** The names of the delivered secrets. */
   readonly secrets?: readonly string[];

@@ -1,5 +1,5 @@
-// The jobs of a delivery in the audit trail. Each entry is the id of a job, or the first and last id of adjacent jobs of a block, as
-// `first..last`.
+// How an audit record lists the jobs to which secrets were delivered. Each entry is the id of a job, or the first and last id of adjacent
+// jobs of a block, as `first..last`.
 import { blockKeyBytes, formatId, jobIdBytes } from '../../../runtime/ids.ts';
 
 const separator = '..';
