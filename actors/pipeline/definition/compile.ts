@@ -21,8 +21,8 @@ export type Node =
       /** The limits that the step sets for its jobs. Undefined: it sets none, or it calls a pipeline. */
       readonly limits: StepLimits | undefined;
       /**
-       * Whether a failed job ends only its token at first: the step, or a fork before it, has `fail_fast: false`. The failure takes effect
-       * at the next join or, if no join follows, at the end of the main part or phase.
+       * Whether a failed job ends only its token at first: the step, or a fork before it whose tokens no join has gathered, has
+       * `fail_fast: false`. The failure takes effect at the next join or, if no join follows, at the end of the main part or phase.
        */
       readonly failsLate: boolean;
       /** Undefined: the step belongs to the main part. */
@@ -140,7 +140,7 @@ function compileSteps(
 
 /**
  * For each step, and for the end of the steps: whether a fork with `fail_fast: false` comes before it, and no join in between gathers the
- * fork's tokens.
+ * fork's tokens. `around`: whether such a fork comes before all the steps.
  */
 function latesOf(steps: readonly Step[], around: boolean): boolean[] {
   let late = around;

@@ -36,7 +36,7 @@ export class DefinitionVersions {
   #current = new Map<string, Version>();
 
   readonly #changed = new Set<Version>();
-  /** The totals over all open runs. */
+  /** The totals of the counts over all definitions. */
   readonly open = noRuns();
 
   /**

@@ -101,8 +101,8 @@ export function failLate(table: RunTable, run: Run, scope: Scope, failure: strin
 }
 
 /**
- * Called when all tokens of the scope have arrived or ended, and one of them has failed. If the token that entered the scope has passed a
- * fork with `fail_fast: false`, only that token fails; otherwise the current part of the run fails.
+ * Called when all tokens of the scope have arrived or ended, and `failLate` has recorded a failure. If the token that entered the scope has
+ * passed a fork with `fail_fast: false`, only that token fails; otherwise the current part of the run fails.
  */
 function failAtJoin(table: RunTable, run: Run, scope: Scope, failure: string): void {
   if (run.version.compiled.sequences[scope.sequence]!.failsLate) {

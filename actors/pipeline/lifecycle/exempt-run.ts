@@ -4,8 +4,8 @@ import type { JobId } from '../../../runtime/ids.ts';
 import type { Run } from '../run.ts';
 
 /**
- * The time in µs at which the current phase of a cancelled run began. The cancelled run is this run, or has called it.
- * 0: the phase has passed its time limit. Null: there is no such phase, and a pause of the service holds the run.
+ * The time in µs at which the current phase of a cancelled run began. The cancelled run is this run, or a run that contains
+ * it. 0: the phase has passed its time limit. Null: there is no such phase, and a pause of the service holds the run.
  */
 export function exemptSince(run: Run | undefined, find: (id: JobId) => Run | undefined): number | null {
   for (let at = run; at; at = at.outer ? find(at.outer.run) : undefined) {

@@ -17,7 +17,8 @@ export function overdueCancel(reader: Reader, run: Run, deadline: RunDeadline, t
 
 function reasonOf(reader: Reader, run: Run, [us, kind]: RunDeadline): Pick<Cancel, 'by' | 'reason' | 'timeout'> {
   const { definition } = run.version.compiled;
-  // The time from the acceptance of the run to this deadline. For `call`, this is the step's timeout, because a called run is never delayed.
+  // The time from the acceptance of the run to this deadline. A called run is never delayed. So for the kind `call`, this is the timeout of
+  // the step.
   const passedMs = Math.round((us - run.createdUs) / 1000);
   switch (kind) {
     case 'deadline': {

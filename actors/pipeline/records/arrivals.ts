@@ -9,7 +9,7 @@ import { isParted } from '../../../runtime/parted.ts';
 import { listHead } from '../../../runtime/splice.ts';
 
 const bytesMin = 256;
-/** The size of the two length fields. */
+/** The size of the fields of a group for the number of results and for their size. */
 const lengthsBytes = 8;
 
 export class ArrivalLog {
@@ -67,7 +67,7 @@ export class ArrivalLog {
     this.#length += lengthsBytes;
   }
 
-  /** Writes the lengths of the open group. */
+  /** Writes the number and the size of the results of the open group. */
   #seal(): void {
     if (this.#open < 0) return;
     this.#bytes.writeUInt32LE(this.#count, this.#open);

@@ -14,7 +14,7 @@ export type Origin = {
   readonly depth: number;
   readonly context: Uint8Array;
   readonly hooked: boolean;
-  /** The tags that the started runs take from the job. */
+  /** The tags of the job. The runs that its events or hooks start get the same tags. */
   readonly tags?: Tags;
   /** The place of events that become tokens of a run: only in records of earlier versions. Such events are fan-outs now. */
   readonly place: {

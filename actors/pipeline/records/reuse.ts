@@ -70,7 +70,7 @@ export function decodeIndexed(value: Uint8Array): IndexedJobs {
   return { key: bytes.subarray(0, blockKeyBytes), index, count };
 }
 
-/** How many consecutive ordinals, beginning with `ordinal`, have no job. */
+/** How many consecutive ordinals, beginning with `ordinal`, have no job. The ordinal `ordinal` itself must have none (`readIndexed`). */
 export function readGap(reader: Reader, root: JobId, fork: Uint8Array, ordinal: number): number {
   const range = { from: indexKey(root, fork, ordinal), to: indexKey(root, fork, ordinalMax), limit: 1 };
   for (const key of reader.keys('reuse_index', range)) return Buffer.from(key).readUInt32BE(addressEnd) - ordinal;

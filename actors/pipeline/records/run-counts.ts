@@ -3,7 +3,7 @@ import { pack, unpack } from '../../../runtime/packing.ts';
 
 /**
  * For the open runs of a definition: their number, the number of their records, the number of settled jobs inside them, and the size of the
- * records.
+ * records. Accepted runs of batches (accepted-runs.ts) are counted in `runs` before they begin.
  */
 export type RunCounts = { runs: number; records: number; settled: number; bytes: number };
 type PackedCounts = [runs: number, records: number, settled: number, bytes: number];

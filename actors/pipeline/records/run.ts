@@ -88,18 +88,18 @@ export type StoredFan = {
 
 /** The stored data of a run that is a rerun `from: failed`, or that such a rerun has called, directly or not. */
 export type StoredReuse = {
-  /** The original run of `root`. */
+  /** The original run: the run that was rerun as `root`. */
   readonly of: JobId;
   /**
    * The id of the rerun that was requested: this run, or the run that called it, directly or not. The index of the original run's jobs
    * is stored under this id (records/reuse.ts).
    */
   readonly root: JobId;
-  /** The address of this run below `root`. */
+  /** The address of this run, relative to `root` (records/reuse.ts). */
   readonly address: Uint8Array;
-  /** Whether the index is complete. */
+  /** Whether the index of the original run's jobs is complete. */
   isIndexed: boolean;
-  /** The number of reused jobs, including those of called runs. */
+  /** The number of reused jobs, including those of called runs that have ended. */
   jobs: number;
 };
 
@@ -107,7 +107,7 @@ export type StoredReuse = {
 export type StoredPhase = RunPhase & {
   /** Why the parts before this phase did not succeed. Empty if they succeeded (`status`). */
   readonly error: string;
-  /** The errors of phases that have ended. Null: no errors. */
+  /** The errors of phases that have ended, except those that `error` contains. Null: no errors. */
   readonly phaseError: string | null;
   /** The counts at the end of the main part. */
   readonly counts: Tally;

@@ -28,9 +28,9 @@ const webhookCommand = 'handle';
 type Edges = Map<string, Map<string, End>>;
 
 /**
- * The topology, sorted by name. `outputs` are declared by manifests. `inputs` come from webhooks and from pipelines: a step receives the
- * pipeline's trigger, or the signals of the step before it. A step whose command declares no events passes on the signal
- * `<plugin>.<command>.result`.
+ * The topology, sorted by name. `outputs` are declared by manifests. `inputs` come from webhooks and from pipelines: the first step receives
+ * the event with which its pipeline or phase begins, a step with a join receives `pipeline.join`, and any other step receives the signals that
+ * the step before it passes on. A step whose command declares no events passes on the signal `<plugin>.<command>.result`.
  */
 export function topologyOf(config: Config): Topology {
   const walk = new Walk(config);
