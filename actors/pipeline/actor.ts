@@ -36,7 +36,10 @@ import { RunTable, type RunTableOptions } from './run-table.ts';
 export type PipelineActorOptions = RunTableOptions & {
   /** Requests another turn. */
   readonly wake: () => void;
-  /** Called at the end of each turn, with the number of unfinished runs and the number of settled jobs inside them. */
+  /**
+   * Called at the end of each turn, with the number of unfinished runs, excluding delayed runs that have not begun, and the number of settled
+   * jobs inside them.
+   */
   readonly onRuns?: (unfinished: number, settledInside: number) => void;
   /** Finds the name and the parent of a committed job or run, for errors that name ancestors. Default: reads the store. */
   readonly ancestor?: FindAncestor;

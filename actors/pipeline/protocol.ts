@@ -34,7 +34,7 @@ export type StartRuns = Omit<NewRun, 'payload' | 'source' | 'event'> & {
   readonly payloads: StoredList;
 };
 
-/** From the ledger thread, at intervals: remove expired dedupe keys, and unused definitions whose runs are pruned. */
+/** From the ledger thread, at intervals: remove expired dedupe keys, and unused definitions (`prune` in definition-versions.ts). */
 export type Prune = { readonly kind: 'prune' };
 
 /**

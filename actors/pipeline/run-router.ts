@@ -34,7 +34,7 @@ import { enterEvent } from './tokens/event-tokens.ts';
 import { parkedBeforeEvents } from './tokens/parked-token.ts';
 import { asPayload, dataOf, movedTo, Packed, type Token } from './tokens/token.ts';
 
-/** The position of a token, and its number if it was parked. */
+/** The position of a token, and its number (`PartNumber`). */
 type Place = { node: number; scope: Scope; token: Token; id: number | null };
 
 export class RunRouter {

@@ -203,7 +203,7 @@ export class RunTable {
     if (run.jobs === 0) this.ending.push(run);
   }
 
-  /** The open run with this name. If the run, or a run that contains it, is cancelled, this call fails the run. */
+  /** The open run with this name. If it, or a run that contains it, is cancelled, this call fails the current part of the found run. */
   find(name: string): Run | undefined {
     const run = this.runs.find(name);
     const { cancels } = this.jobs;
@@ -211,7 +211,7 @@ export class RunTable {
     return run;
   }
 
-  /** Fails the run if it, or a run containing it, is cancelled. False: neither is cancelled, or the run has failed. */
+  /** Fails the run's current part if the run, or a run that contains it, is cancelled. False: neither is, or the part had failed before. */
   cancel(run: Run): boolean {
     const { cancels } = this.jobs;
     const marked = cancels.around(run.id);

@@ -30,7 +30,7 @@ export type TreeCounts = {
   readonly root: JobId;
   /** The number of descendants; -1: unknown, to be counted when it is needed. */
   made: number;
-  /** The number of open runs, and of emissions (descendants.ts) that wait to start runs. */
+  /** The number of open runs plus the number of waiting emissions (descendants.ts). */
   open: number;
   /** Whether `made` is stored. */
   isKept: boolean;

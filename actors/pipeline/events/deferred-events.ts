@@ -134,9 +134,7 @@ export class DeferredEvents {
     return (this.#lines.size > 0 || this.#arriving.length > 0) && !this.#table.isCrowded;
   }
 
-  /**
-   * Handles the next events of the first tree. False: no event waits, or no more events can be handled in this turn.
-   */
+  /** Handles the next events, or the hook, of the tree that is served next. False: nothing waits, or no more can be handled in this turn. */
   step(): boolean {
     const next = this.#lines.entries().next().value;
     if (!next || this.#isFull || this.#table.isCrowded) return false;
@@ -150,7 +148,7 @@ export class DeferredEvents {
     return true;
   }
 
-  /** Handles as many events as fit into the turn. False: no events remain. */
+  /** Handles as many events of the list as fit into the turn, or the hook. False: the list or hook has been handled completely. */
   #take(begun: Begun): boolean {
     const { batch, descendants } = this.#table;
     const { origin, count } = blaming({ kind: 'emission', key: begun.key }, () => this.#eventsOf(begun));

@@ -33,7 +33,7 @@ export function hookOf(plugin: string, status: TerminalStatus): Hook {
   return plugin === pipelinePlugin ? runHooks[status] : jobHooks[status];
 }
 
-/** `body`: the body of the job or run. The result of a job stays packed, because it may be large. */
+/** The payload of the runs that a hook starts. `body`: the output of the ended job or run. The result of a job is copied, not decoded. */
 export function hookPayload({ job: id, plugin, submittedBy, hook }: HookOrigin, body: Body): Uint8Array {
   const { command, status } = hook;
   const job_id = formatId(id);

@@ -23,7 +23,7 @@ type Emitter = Omit<Origin, 'place' | 'hook'>;
 export type Trigger = {
   readonly type: string;
   readonly dedupeKey: string | null;
-  /** The payload of the event or hook. It keeps the results of evaluations for conditions. */
+  /** The payload of the event or hook. It keeps the results of the evaluations (evaluations.ts) that conditions need. */
   readonly payload: Packed;
   readonly emitter: Emitter;
   readonly waiting: readonly Version[];
@@ -83,7 +83,7 @@ export class Triggers {
     return this.#onHook.has(hookOf(plugin, status));
   }
 
-  /** Whether a hook must start its runs in later turns. `body`: the body of the job or run. */
+  /** Whether a hook must start its runs in later turns. `body`: the output of the ended job or run. */
   mustHookWait({ plugin, hook }: HookOrigin, body: Body): boolean {
     return hasDeflated(body) || this.#isTooMuch(costOf(this.#onHook.get(hookOf(plugin, hook.status)), body.length));
   }

@@ -91,7 +91,7 @@ export class Expansion {
     addFan(this.#table, run, fan);
   }
 
-  /** Parks the token at the node: `step` lets it continue. `id`: the token's number if it was parked before; null: a new number is used. */
+  /** Parks the token at the node: `step` lets it continue. `id`: the number of the token; null: it gets a new number. */
   park(run: Run, node: number, scope: Scope, token: Token, id: number | null = null): FanOut {
     const fan = park(id ?? run.fansMade++, parkedAt(node, scope, token));
     this.add(run, fan);
@@ -143,7 +143,7 @@ export class Expansion {
     return true;
   }
 
-  /** Indexes the jobs that the run can reuse, some in each call. */
+  /** Indexes the jobs of the original run, some in each call. */
   #index(run: Run): void {
     this.#madeInTurn += groupsPerSlice;
     if (blaming({ kind: 'run', id: run.id }, () => this.#takeOver.reuse.index(run))) this.#later.push(run.name);

@@ -17,7 +17,10 @@ export type FanPlan = Omit<StepPosition, 'first'> & {
   readonly list: Uint8Array;
   /** The list as a value in parts, if it is stored as one. */
   readonly parted?: Uint8Array;
-  /** `added`: the entries that `with` adds to every payload, packed, without the head of the map. `addedCount`: their number. */
+  /**
+   * `added`: if `each` is null, the entries that `with` adds to every payload; otherwise none. They are packed, without the head of the map.
+   * `addedCount`: their number.
+   */
   readonly added: Uint8Array;
   readonly addedCount: number;
   /** The keys `item` and `index`, except those that `added` contains. */

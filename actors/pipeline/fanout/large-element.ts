@@ -86,8 +86,8 @@ export function contextOf({ context, each }: FanPlan, own: Packed): Packed | nul
 }
 
 /**
- * The payload of an element before the entries that are rendered for each element: `item` and `index`, except those that `added` contains,
- * and the entries in `added`, which all elements share.
+ * The payload of an element without the entries that are rendered for each element. It has `item` and `index`, unless `added` contains
+ * them, and the entries in `added`, which all elements share.
  */
 export function elementOf(plan: FanPlan, item: readonly Section[], index: number): Uint8Array {
   const { own, added, addedCount } = plan;

@@ -15,7 +15,7 @@ import { groupIn, rootOf, takenOverBy } from '../views/reuse-roots.ts';
 
 /** The number of entries that one scan of a tree reads. */
 const entriesAtOnce = 16;
-/** The number of groups of jobs after which the walk can pause. */
+/** The number of groups of jobs after which the indexing can pause. */
 export const groupsPerSlice = 256;
 const runsKnownMax = 10_000;
 

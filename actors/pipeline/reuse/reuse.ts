@@ -59,8 +59,8 @@ export class Reuse {
   }
 
   /**
-   * The data with which a run that is called at this place can reuse jobs. Null: the original run called no run here, or the definition of
-   * that run is unknown.
+   * The data with which a run that is called at this place can reuse jobs. Null: the original run called no run here, or it is unknown with
+   * which definition that run began.
    */
   calledReuse(run: Run, at: At): CalledReuse | null {
     const called = this.#find(run, at);

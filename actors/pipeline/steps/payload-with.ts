@@ -19,9 +19,9 @@ import type { Run } from '../run.ts';
 import type { RunTable } from '../run-table.ts';
 import { dataOf, type Packed, type Token } from '../tokens/token.ts';
 
-/** The maximum size of a payload made by `with`. Stored values that the payload refers to do not count. */
+/** The maximum size of a payload that `payloadWith` makes. Stored values that the payload refers to do not count. */
 export const withBytesMax = 64 * 2 ** 20;
-/** The maximum size of a part that this file writes. */
+/** The maximum size of one part of a payload in parts (`writtenInParts`). */
 const partBytesMax = 2 ** 20;
 
 /** The number of a token or element. It is assigned when the token is parked, or when parts are written; null: not assigned yet. */
@@ -34,7 +34,7 @@ export function problemWith(wrong: { readonly missing: string | null } | null): 
   return wrong === null ? `more than ${withBytesMax / 2 ** 20} MiB` : `${wrong.missing} is missing`;
 }
 
-/** The sections as one value. A large value is written in parts, one part per step; throws UnfinishedEvaluation if the turn is spent first. */
+/** The sections as one value. A large value is written in parts, one part per step; throws UnfinishedEvaluation if it takes another turn. */
 export function storedSections(
   table: RunTable,
   run: Run,

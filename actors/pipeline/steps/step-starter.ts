@@ -135,8 +135,8 @@ const nothingAdded: PlannedWith = {
 };
 
 /**
- * Prepares `with` for the children of a fan-out. If the entries are the same for all elements, packs them; otherwise
- * binds the values that do not depend on the element. `bytesMax`: larger values stay packed.
+ * Prepares `with` for the children of a fan-out. If neither its entries nor the step's baggage depend on the element (`perElement`), packs
+ * the entries; otherwise binds the values that are the same for all elements. `bytesMax`: larger values stay packed.
  */
 function planWith(step: WorkStep, perElement: boolean, token: Token, bytesMax: number): PlannedWith {
   const entries = step.with ?? [];
