@@ -1,5 +1,5 @@
-// The results of tokens that have arrived at joins and ends. The turn in which a result arrives stores it. The results at a join are read
-// when the join fires, and the results at the end of the main part when the run ends.
+// The results of tokens that have arrived at ends, and at joins that collect results. The turn in which a result arrives stores it. The
+// results at a join are read when the join fires, and the results at the end of the main part when the run ends.
 import { packedNull } from '../../../runtime/packing.ts';
 import { type PartReader, partsIn, partsOf, wholeOf } from '../../../runtime/parted.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';

@@ -6,7 +6,7 @@ import type { RunTable } from '../run-table.ts';
 import { succeededWith } from './run-end.ts';
 
 /**
- * If the results that reach a join exceed this size, the current part of the run fails. If the results that reach the end of the main part
+ * If the results that a join collects exceed this size, the current part of the run fails. If the results that reach the end of the main part
  * exceed it, the run ends without its result.
  */
 export const joinBytesMax = 64 * 2 ** 20;

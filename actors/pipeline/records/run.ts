@@ -49,7 +49,7 @@ export type StoredScope = {
   live: number;
   arrived: number;
   failed: number;
-  /** The size of the results that have arrived in this segment so far. */
+  /** The size of the results that have arrived in this segment so far; 0 if its join collects only counts. */
   bytes: number;
   /** Whether the results exceed the limit and are omitted from the run's result. */
   overflown: boolean;
