@@ -1,5 +1,5 @@
-// Ends jobs that were cancelled, have expired or are past their deadline. Such a job waits, or its attempt was stopped, has failed or was
-// lost.
+// Ends jobs that were cancelled, have expired or are past their deadline. Such a job waits, or its attempt was stopped or
+// returned, has failed or was lost.
 import { type Body, emptyBody, encodeBody, failedBody } from '../../../runtime/host/wire/outcome.ts';
 import { jobId } from '../../../runtime/ids.ts';
 import type { Turn } from '../../../runtime/turn.ts';
@@ -68,8 +68,8 @@ export function isStopped(state: JobState, job: OpenAttempt, nowUs: number): boo
 }
 
 /**
- * Whether the job has expired: its first attempt should have started by now and has not. A first attempt that a host returned uncharged
- * counts as not started.
+ * Whether the job has expired: its first attempt should have started by now and has not. A first attempt that was returned or
+ * lost without being charged counts as not started.
  */
 function hasExpired(state: JobState, { open, index, attempt }: OpenAttempt, nowUs: number): boolean {
   if (!open.isTimed || attempt > 1) return false;

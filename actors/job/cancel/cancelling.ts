@@ -237,7 +237,7 @@ export class Cancelling {
   }
 
   /**
-   * Cancels a job, unless it has settled. If recovery has read its block and no host has the job, adds the job to `waiting`. Then
+   * Cancels a job, unless it has settled. If its block is found (`JobState.find`) and no host has the job, adds the job to `waiting`. Then
    * `endWaiting` must be called with `waiting` in this turn.
    */
   #cancelJob(turn: Turn, id: JobId, cancel: Cancel, waiting: JobsToEnd): OperationOutcome {
@@ -253,7 +253,7 @@ export class Cancelling {
     return isEnding ? 'ending' : 'done';
   }
 
-  /** Whether the job, whose block was not found, is unsettled. If it is, recovery has not read the block yet. */
+  /** Whether the job, whose block was not found, is unsettled. If it is, recovery is not complete yet. */
   #isUnread(id: JobId): boolean {
     const status = this.#statusOf(id);
     return status === 'queued' || status === 'running';

@@ -198,7 +198,7 @@ export class Cancels {
     this.#changed.add(mark);
   }
 
-  /** Writes the marks that changed in this turn. */
+  /** Must be called at the end of a turn. Writes the marks in `#changed`. */
   close(turn: Turn): void {
     if (this.#changed.size === 0) return;
     for (const { id, cancel } of this.#changed) putMark(turn.batch, id, cancel);

@@ -44,7 +44,10 @@ export class ExemptJobs {
     return this.#from !== null;
   }
 
-  /** Searches the deadlines for runs that are in a phase. A run whose phase has passed its time limit is not found, but is being stopped. */
+  /**
+   * Reads the next deadlines of runs, and moves the exempt jobs of runs that are in a phase to the quarantine. Does not find a run whose
+   * phase has passed its time limit; such a run is being stopped.
+   */
   #search(turn: Turn, from: Uint8Array): void {
     const { reader, openRuns } = this.#state;
     const keys = Array.from(reader.keys('run_deadlines', { from, limit: runsPerTurnMax }), key => Buffer.from(key));
@@ -59,8 +62,8 @@ export class ExemptJobs {
   }
 
   /**
-   * Moves waiting exempt jobs of the run's tree to the quarantine, from blocks that were accepted at `sinceUs` or later. The run's phase began
-   * at `sinceUs` or later.
+   * Moves the waiting exempt jobs of the run's tree to the quarantine. Examines only blocks that were accepted at `sinceUs` or later,
+   * because the run's phase did not begin earlier.
    */
   #exempt(turn: Turn, run: JobId, sinceUs: number): void {
     const state = this.#state;

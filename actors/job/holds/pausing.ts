@@ -8,7 +8,7 @@ import { breakerName } from './breaker.ts';
 
 /**
  * Begins a pause and returns it. If the service is paused because its state was restored, a new pause of the service takes over the `by` of
- * that pause, so the state stays held.
+ * that pause, so `Pauses.ofRestore` returns the new pause.
  */
 export function beginPause(state: JobState, turn: Turn, wanted: Pause): Pause {
   const pause = wanted.kind === 'system' && state.pauses.ofRestore ? { ...wanted, by: restoreName } : wanted;
