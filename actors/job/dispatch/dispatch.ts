@@ -342,7 +342,7 @@ export class Dispatcher {
     await Promise.all([...this.#slots.values()].map(({ host }) => host?.stop(graceMs)));
   }
 
-  /** Must follow `stop`. Charges the running jobs that must not run twice; all other running jobs wait again. */
+  /** Must follow `stop`. Charges the jobs that must not run twice; the others wait again or, if cancelled or past their deadline, end. */
   requeueAll(turn: Turn): void {
     const state = this.#state;
     for (const slot of this.#slots.values()) {

@@ -1,4 +1,4 @@
-// Queues attempts that are not next in their block, for instance those that a host returned.
+// Queues single attempts, for instance those that a host has returned.
 import { isExempt } from '../holds/exempt.ts';
 import type { JobState } from '../job-state.ts';
 import type { OpenAttempt } from '../open-attempt.ts';

@@ -197,7 +197,7 @@ export class Lane extends Backlog {
     this.#framesOf.set(plugin, (this.#framesOf.get(plugin) ?? 0) + change);
   }
 
-  /** Whether a host has a frame of this lane for the plugin with this name in its manifest. */
+  /** Whether a host has a frame of this lane whose plugin has this name in its manifest. */
   runs(plugin: string): boolean {
     return (this.#framesOf.get(plugin) ?? 0) > 0;
   }

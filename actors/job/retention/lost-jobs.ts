@@ -33,8 +33,8 @@ export class LostJobs {
   }
 
   /**
-   * Records that this run loses the job. The runs that contain this run lose the job, too, and so do reruns of this run whose trees have
-   * reused jobs of the block.
+   * Records that this run loses the job. `key`: the block of the job. The runs that contain this run lose the job, too, and so do reruns of
+   * this run whose trees have reused jobs of this block.
    */
   #lose(run: JobId, key: BlockKey, job: JobId, seen: Set<string>): void {
     const name = keyText(run);

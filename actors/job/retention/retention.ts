@@ -34,7 +34,7 @@ export const passedPerSweepMax = 256;
 /** When a walk has passed this many open blocks, it continues only in the next sweep. */
 const openPerSweepMax = 8192;
 
-/** By the time of a commit: its value in the journal, in which this turn marks entries as pruned. */
+/** The values of the journal in which this turn marks entries as pruned, by the time of their commit. */
 type Commits = Map<number, Buffer>;
 
 /**
@@ -141,8 +141,8 @@ export class Retention {
   }
 
   /**
-   * The next blocks with keys from `from` up to, not including, `to`, as many as one turn may read. `isEnd`: whether no block follows
-   * them in this range.
+   * The next blocks with keys from `from` up to, not including, `to`, as many as one turn may read. `isEnd` true: no block follows them in
+   * this range. False: some may follow.
    */
   #meet(from: Buffer | undefined, to: Buffer | undefined, nowUs: number): { met: Met[]; isEnd: boolean } {
     const { reader } = this.#state;
