@@ -3,7 +3,7 @@ import type { RetryPolicy } from '../../../config/config.ts';
 import type { Outcome } from '../../../runtime/host/wire/plugin-host.ts';
 import type { TerminalStatus } from '../records/job.ts';
 
-/** How an attempt ended. `permanent`: the plugin or the protocol says that another attempt would be useless. */
+/** How an attempt ended. `permanent`: another attempt would be useless, for example because the plugin says so. */
 type AttemptEnd = Pick<Outcome, 'verdict' | 'permanent'> & { readonly retrySafe: boolean };
 
 export type Decision =

@@ -9,7 +9,10 @@ import type { Delayed } from './delayed.ts';
 
 export type RunNowOptions = { readonly state: JobState; readonly dispatcher: Dispatcher; readonly delayed: Delayed };
 
-/** Lets a job that waits for a time run at once. False: the job does not wait for a time, or has not been read since the start. */
+/**
+ * Lets a job that waits for a time run at once. False: the job does not wait for a time, or its open record is unusable or has not been read
+ * since the start.
+ */
 export function runNow({ state, dispatcher, delayed }: RunNowOptions, turn: Turn, id: JobId): boolean {
   const open = state.open.get(keyText(blockOf(id)));
   const job = open && state.retries.remove(open, indexOf(id));
