@@ -127,7 +127,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
   const retention = new Retention(state);
   const exempt = new ExemptJobs(state);
   let alarmUs: number | null = null;
-  /** Whether `dispatch` must store the holds that have jobs. `dispatch` runs when all jobs that the turn has accepted are counted. */
+  /** Whether `dispatch` must store the holds that have jobs. `dispatch` first counts the jobs that the turn has accepted. */
   let areHoldsDue = true;
   let isFirstTurn = true;
   /** Whether retention prunes jobs at the end of this turn. By then all reruns of the turn are known. */

@@ -1,5 +1,5 @@
-// After a failed turn, new actors are created from the store, and adopt the frames that hosts still have. The store says for each job
-// whether a host has an attempt of it, and which one.
+// After a failed turn, new actors are created from the store, and adopt the frames that hosts still have. For each job, the store says
+// whether a host has it, and at which attempt.
 
 import { jobId } from '../../runtime/ids.ts';
 import type { HostSlot, HostSlotName } from './dispatch/host-slot.ts';

@@ -1,5 +1,5 @@
 // Accepts new jobs: those of calls, deliveries, schedules and reruns, and those of steps. Jobs of one plugin and command that are created in
-// the same turn share blocks.
+// the same turn share blocks, as far as their times allow (`#builders`).
 import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import { type JobId, jobIdBytes, writeJobId } from '../../runtime/ids.ts';
 import { packedEmpty } from '../../runtime/packing.ts';
@@ -42,8 +42,8 @@ export class JobAcceptor {
   readonly #state: JobState;
   readonly #idempotency: IdempotencyStore;
   /**
-   * The blocks that this turn fills, by plugin and command. Jobs with times, and jobs whose step sets a time limit for attempts, have
-   * blocks of their own.
+   * The blocks that this turn fills, by plugin and command. Jobs never share a block if they differ in `timing`, or in the time limit that
+   * their step sets for attempts.
    */
   readonly #builders = new Map<string, FillingBlock>();
   /** Why no new work at all is accepted at the moment. Null: there is no such reason. */
@@ -87,7 +87,7 @@ export class JobAcceptor {
     return { kind: 'accepted', ids: all, ...(rest && { rest }) };
   }
 
-  /** See `JobCalls` in protocol.ts. */
+  /** Why no new work is accepted at the moment (`JobCalls` in protocol.ts). Null: new work is accepted. */
   refusal(plugin?: string, waitingRuns = 0, isDelayed = false): Refusal | null {
     const { unsettled, waiting, scheduled, config } = this.#state;
     if (this.closed) return this.closed;

@@ -29,7 +29,7 @@ export type IdempotencyKey = { readonly key: Uint8Array; readonly request: Uint8
  * that one of them has used cannot be used for another.
  */
 export interface IdempotencyStore {
-  /** The earlier answer to this key; a refusal if the key was used for another request. Null: the key is new. */
+  /** The earlier answer to this key; a refusal if the key was used for another request. Null: the key is new or has expired. */
   answer(key: IdempotencyKey, turn: Turn): SubmitReply | null;
   /** Like `answer`, for a call that may have created many jobs. */
   answerAll(key: IdempotencyKey, turn: Turn): SubmitJobsReply | null;
@@ -135,7 +135,10 @@ export type SubmitReply = { readonly kind: 'accepted'; readonly id: JobId } | Re
  * payloads, there was no room for the last payloads.
  */
 export type SubmitJobsReply =
-  /** `rest`: why the jobs or runs after those in `ids` were refused. Absent if none was refused, and for a repeated call, which gets its first ids. */
+  /**
+   * `rest`: why the jobs after those in `ids` were refused. Absent if none was refused, for a batch of runs, and for a repeated call, which
+   * gets the ids of the first call.
+   */
   { readonly kind: 'accepted'; readonly ids: Uint8Array; readonly rest?: Refusal } | RefusedWork;
 
 /** To the main thread, after a commit: an awaited job or run has settled, or does not exist. Its callers may have left in the meantime. */

@@ -54,7 +54,7 @@ export class Recovery {
 
   /**
    * Adds the block to the state, and recovers its jobs. `held`: the indexes of jobs that hosts have, which need no recovery. `marked`: the
-   * blocks with cancelled jobs.
+   * blocks with cancelled jobs. A block that is not in `marked` is skipped if its unsettled jobs are all delayed.
    */
   #take(turn: Turn, open: OpenBlock, held: ReadonlySet<number>, marked: ReadonlySet<KeyText>): void {
     const state = this.#state;
@@ -74,7 +74,7 @@ export class Recovery {
 
   /**
    * The running or next attempt of the job. If its record is unusable, the job runs again now, as a suspect, with the attempt after the
-   * last logged one.
+   * last logged one, or with attempt 2 if none is logged.
    */
   #attemptOf(open: OpenBlock, index: number): RetryRecord {
     const { reader, setAside } = this.#state;

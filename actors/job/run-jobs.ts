@@ -24,16 +24,16 @@ type NewBlock = { readonly builder: BlockBuilder; readonly ended: number[]; read
 export class RunJobs {
   readonly #state: JobState;
   readonly #new = new Map<KeyText, NewBlock>();
-  /** The blocks that take further root runs, by pipeline. Delayed runs, and runs with other times, have blocks of their own. */
+  /** By pipeline: the blocks that take further root runs. Delayed runs, other runs with times, and runs without times never share a block. */
   readonly #filling = new Map<string, BlockBuilder>();
   /**
-   * By key: blocks with open runs. A block whose runs begin at once is added at the end of the turn that creates it. A block of delayed runs, or
+   * By key: blocks with open runs. A new block is added at the end of its turn, unless its runs are delayed. A block of delayed runs, or
    * from before the start of the actors, is added when it is first read.
    */
   readonly #open = new Map<KeyText, OpenBlock>();
   /** Blocks whose last open run has ended in this turn. Until the commit, the store still has their open records. */
   readonly #closed = new Set<KeyText>();
-  /** The blocks with times that this turn has created. */
+  /** The blocks that this turn has created and whose runs have times (records/options.ts). */
   readonly #timed: OpenBlock[] = [];
 
   constructor(state: JobState) {
@@ -61,8 +61,8 @@ export class RunJobs {
   }
 
   /**
-   * The block for the next run. Root runs share blocks. Any other run has a block of its own, which is newer than its parent's block,
-   * because a tree is listed in the order of its blocks.
+   * The block for the next run. Root runs share blocks (`#filling`). Any other run has a block of its own, which is newer than its parent's
+   * block, because a tree is listed in the order of its blocks.
    */
   #builderFor(turn: Turn, pipeline: string, { root, options }: JobGroup, isDelayed: boolean): BlockBuilder {
     const name = areTimed(options) ? `${pipeline}\0${isDelayed}` : pipeline;
