@@ -265,7 +265,7 @@ export type JobsSettled = {
 };
 export type SettledJob = {
   readonly id: JobId;
-  /** The position of the job in its group. The sum of the group's first ordinal and this position is the ordinal of the job. */
+  /** The position of the job in its group. If the group has a first ordinal, the ordinal of the job is that ordinal plus this position. */
   readonly offset: number;
   readonly status: TerminalStatus;
   readonly body: Body;

@@ -11,7 +11,7 @@ import { pipelinePlugin, type RunPhase } from '../records/job.ts';
 import { type KeyText, keyText } from '../records/open.ts';
 import { type BegunRun, DetachedCancels } from './detached-cancels.ts';
 
-/** Looks up open runs, as `PipelineCalls` (protocol.ts) describes. */
+/** Lookups of open runs. `PipelineCalls` (protocol.ts) describes each of them. */
 export type RunLookups = {
   readonly isOpen: (run: JobId) => boolean;
   readonly callerOf: (run: JobId) => JobId | null;

@@ -19,7 +19,7 @@ export const endedHostsWindowMs = 60_000;
 export const isolationMs = 30_000;
 
 export class Quarantine {
-  /** The slots for suspects and exempt jobs. Each slot has one job at a time. */
+  /** The slots for suspects, and for jobs that are exempt from a pause of the service. Each slot has one job at a time. */
   readonly slots: readonly HostSlot[];
   /** The slot for isolated plugins, whose jobs run one at a time. */
   readonly isolation = singleJobSlot('isolation');
@@ -66,8 +66,8 @@ export class Quarantine {
   }
 
   /**
-   * Ends isolations that have expired, dispatches suspects and exempt jobs, and stops hosts that are no longer needed. `mayGoOn`: whether
-   * the turn may handle another job.
+   * Ends isolations that have expired, dispatches suspects and exempt jobs (exempt.ts), and stops hosts that are no longer needed.
+   * `mayGoOn`: whether the turn may handle another job.
    */
   dispatch(turn: Turn, send: (slot: HostSlot, frame: JobFrame) => void, mayGoOn: () => boolean): void {
     let isIsolating = false;

@@ -17,7 +17,7 @@ const start = Buffer.of(0);
 /** Greater than every block key. */
 const afterBlocks = Buffer.alloc(blockKeyBytes, 0xff);
 
-/** Finds the exempt jobs that wait in held lanes, for instance because they were queued before the pause began. */
+/** Finds jobs that wait in held lanes but are exempt from the pause of the service. For instance, they were queued before the pause began. */
 export class ExemptJobs {
   readonly #state: JobState;
   /** Whether the service was paused at the last call of `step`. */
