@@ -5,7 +5,7 @@ import type { ApiScope } from '../config/section/scope.ts';
 import type { UiSession } from '../service/ui-sessions.ts';
 
 export type Caller = {
-  /** The name of the caller's API token; null if the token has no name. For a session of the dashboard: the API token from which it came. */
+  /** The name of the caller's API token (for a session: of the API token from which it came); null if the token has no name. */
   readonly name: string | null;
   /** The `submitted_by` of the caller's jobs. */
   readonly origin: string;
@@ -87,7 +87,7 @@ export function makeAuthenticate(
     return expiresAtMs !== null && expiresAtMs <= nowMs() ? undefined : caller;
   }
 
-  /** The caller in a session, with at most the scopes that the API token has now. Undefined if the API token is no longer valid. */
+  /** The caller in a session, with at most the scopes that the session's API token has now. Undefined if this API token is no longer valid. */
   function callerIn({ digest, originDigest, scopes, expiresAtMs }: UiSession): Caller | undefined {
     const origin = entries.get(binary(originDigest));
     if (!origin || binary(originDigest) === adminDigest()) return undefined;
@@ -130,7 +130,7 @@ class LastHeader {
   }
 }
 
-/** A digest in hex, as a string with one character for each byte. */
+/** Converts a digest from hex to a string with one character for each byte. */
 function binary(hex: string): string {
   return Buffer.from(hex, 'hex').toString('latin1');
 }

@@ -11,7 +11,7 @@ import { fingerprintRule, isFingerprint } from './fingerprint.ts';
 import type { ProblemItem } from './problem.ts';
 import { isTag, tagRule } from './tags.ts';
 
-/** The maximum length of a name in `where`, and in the queries of GET /jobs and GET /job-logs. */
+/** The maximum length of a name in `where` and in queries. */
 export const nameCharactersMax = 256;
 /** The maximum length of a search query in `where`, and in the queries of GET /jobs and GET /job-logs. */
 export const queryCharactersMax = 1_024;

@@ -73,7 +73,7 @@ type SchemaPlace = {
   readonly value: Json;
   /** The base URI of the schema around this one. */
   readonly above: string;
-  /** The resources that contain the schema, innermost first, with the schema's pointer in each. */
+  /** The parts with a base URI of their own that contain the schema, innermost first, each with the schema's pointer in it. */
   readonly resources: readonly Resource[];
   /** The schema's pointer in the new document. */
   readonly pointer: string;

@@ -272,8 +272,8 @@ async function countOf(
 }
 
 /**
- * The refusal of a rerun if the caller may not run the command of one of the matching jobs. Commands that are no longer configured are ignored,
- * because they cannot run.
+ * The refusal of a rerun if the caller may not run the command or pipeline of one of the matching jobs. Commands that are no longer
+ * configured are ignored, because they cannot run.
  */
 function refusedRerun(config: Config, { commands }: CountedSelection, caller: Caller): HttpProblem | null {
   if (may(caller, ['plugin:rw'])) return null;

@@ -19,7 +19,7 @@ export function patternOf(name: string, renewal: number): string | null {
   return labels.map((label, index) => ((bits >> (labels.length - 1 - index)) & 1 ? label : '*')).join('.');
 }
 
-/** The patterns of a renewal, without duplicates, and the names for which `patternOf` returns none. */
+/** The patterns of all these names for a renewal, without duplicates, and the names for which `patternOf` returns none. */
 export function patternsOf(names: readonly string[], renewal: number) {
   const patterns = new Set<string>();
   const behind: string[] = [];
