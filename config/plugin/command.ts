@@ -79,8 +79,7 @@ export function readSchema(
     schemaProblem(expanded.schema) ??
     compileProblem(compiler, expanded.schema);
   if (wrong === null) return expanded.schema;
-  // In the ductile dialect, schemas only describe. An unusable schema is ignored, so that the plugin runs without
-  // changes.
+  // In ductile, schemas are only documentation. An unusable schema is ignored, so that plugins for ductile run unchanged.
   if (dialect === 'ductile') return null;
   reportAt(path, `is not a usable JSON Schema: ${wrong}`);
   return null;

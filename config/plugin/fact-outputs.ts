@@ -5,8 +5,8 @@ import { itemsOf, nodeAt, type SourceNode, textOf } from '../source/tree.ts';
 const wholeState = 'mirror_object';
 
 /**
- * The names of the commands whose `state_updates` are the plugin's whole state and therefore replace the stored state. In a rule,
- * `from` is `state_updates` and `compatibility_view` is `mirror_object` by default.
+ * The names of the commands whose `state_updates` are the plugin's whole state and therefore replace the stored state. In an entry of
+ * `fact_outputs`, `from` is `state_updates` by default, and `compatibility_view` is `mirror_object` by default.
  */
 export function replacingCommands(root: SourceNode, dialect: Manifest['dialect']): ReadonlySet<string> {
   if (dialect !== 'ductile') return new Set();

@@ -11,7 +11,7 @@ export function withHidden(config: Config, sealKey: string | null): Config['plug
   const directories = [state.path, ...new Set([mainFile, ...files].map(dirname))];
   const known = [vault.keyFile, sealKey, api.tls?.key, webhooks.tls?.key];
   const keys = [...new Set(known.filter(key => typeof key === 'string'))];
-  // In a directory with a key, only the key file is hidden, because the plugin may need the other files.
+  // The directories of the keys are not added, because the plugin may need other files in them.
   const hidden = [...directories, ...files, ...keys];
   const hide = (plugin: PluginInstance): PluginInstance =>
     plugin.sandbox?.kind === 'bwrap' ? { ...plugin, sandbox: { ...plugin.sandbox, hidden } } : plugin;

@@ -183,7 +183,7 @@ function namedManifest(work: InstanceBuild, instance: string, name: string, chai
     for (const problem of problems) work.report(problem);
     work.reportAt(path, unusableMessage(name, problems), at);
   } else if (via === undefined || isDisabled(work, name)) {
-    // A base with an enabled entry in `plugins` is reported at that entry instead.
+    // Any other base has an enabled entry in `plugins`, and the problem is reported at that entry.
     work.reportAt(path, unknownPlugin(work, name), at);
   }
   return null;

@@ -24,7 +24,7 @@ export type Seal = AcceptedLock & {
   readonly isSealed: boolean;
   /** The lock on disk if it is valid for this key and directory, and no newer lock was accepted before. Otherwise null. */
   readonly lock: LockAcceptance | null;
-  /** One line for each difference from the lock, each unsafe path, a missing or unusable lock, and each unusable note. */
+  /** One line for each difference from the lock, each unsafe path, each unusable note, and a lock that is missing, unusable or too old. */
   readonly findings: readonly string[];
   /** Lines that are warnings even in strict mode. */
   readonly cautions: readonly string[];

@@ -220,8 +220,8 @@ function readJitter({ node, refuse }: Entry, recurrence: Recurrence): number {
 }
 
 /**
- * The shortest time in ms between two successive occurrences, among the first `comparedMax` since `comparedSinceMs`.
- * Infinity: there are fewer than two occurrences.
+ * The shortest of the first `comparedMax` intervals between two successive occurrences after `comparedSinceMs`, in ms. Infinity: there are
+ * fewer than two occurrences.
  */
 function shortestBetween(recurrence: Recurrence): number {
   let shortestMs = Number.POSITIVE_INFINITY;
