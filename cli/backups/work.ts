@@ -54,7 +54,7 @@ export function manifestLines({ version, state_format, last_commit, counts, file
   ];
 }
 
-/** The jobs that a service on this state would run: their number, the age of the oldest, and at most `commandsShown` of their commands. */
+/** What a service on this state would run: how many jobs and runs, the age of the oldest, and at most `commandsShown` commands of the jobs. */
 export function unsettledLines(unsettled: Unsettled, nowMs: number): TerminalLine[] {
   const { commands } = unsettled;
   const more = commands.length - commandsShown;

@@ -34,8 +34,8 @@ const tokensMax = 8;
 
 /**
  * The address is `--url`, else `HEADGATE_URL`, else the address that the configuration leads to (`locate`). The API token is
- * `HEADGATE_TOKEN`. Without this variable, the tokens of the configuration are tried, but only at the address that the same
- * configuration leads to.
+ * `HEADGATE_TOKEN`. Without this variable, the tokens that the configuration leads to (`tokensOf`) are tried, but only at the address that
+ * the same configuration leads to.
  */
 export async function findAddress({ url, config: path }: AddressOptions, io: Io): Promise<Address> {
   const named = url ?? (io.env['HEADGATE_URL'] || undefined);

@@ -53,7 +53,10 @@ export type JobDocument = {
   readonly last_error?: string;
   /** For a run that succeeded although a phase failed: the error of the phase. */
   readonly phase_error?: string;
-  /** This and the following members are absent in lists, in trees (except `phase`), and if the API token may not read results. */
+  /**
+   * This and the following members are absent in lists (except `step_id`), in trees (except `phase`), and in the document of a single job
+   * if the API token may not read results.
+   */
   readonly pipeline?: string | null;
   readonly run_id?: string | null;
   readonly step_id?: string | null;

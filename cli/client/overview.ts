@@ -5,7 +5,7 @@ import type { FailureGroupDocument } from './failures.ts';
 import type { Counts } from './jobs.ts';
 import type { PauseDocument } from './pauses.ts';
 
-/** Percentiles in µs over the last minutes. Null: there were no samples. */
+/** Percentiles in µs over the last minutes. Null: there were no samples, or the service could not read them now. */
 type TimesDocument = { readonly run_p95_us: number | null; readonly queue_p95_us: number | null };
 
 export type LaneDocument = TimesDocument & {

@@ -51,7 +51,7 @@ export function pauseLines(pauses: readonly PauseDocument[]): TerminalLine[] {
   });
 }
 
-/** What would run, and the age of the oldest, such as `3 jobs (1 of them delayed); the oldest was accepted 2h 00m ago`. */
+/** What would run, and how long ago the oldest was accepted: `3 jobs (1 of them delayed); the oldest was accepted 2h 00m ago`. */
 export function wouldRunText({ jobs, delayed, runs, oldest_at }: WouldRun, nowMs: number): string {
   if (jobs === 0 && runs === 0) return 'nothing';
   const later = delayed > 0 ? ` (${delayed} of them delayed)` : '';

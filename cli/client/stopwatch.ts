@@ -72,7 +72,7 @@ export type Difference = {
   readonly ratio: number | null;
   readonly stands_out: boolean;
 };
-/** Null: one of the windows has no samples. */
+/** The difference of each percentile. Null: one of the two windows has no samples of the step. */
 export type StepDifferences = { readonly [P in PercentileName]: Difference | null };
 export type ComparedStep = StepDifferences & {
   readonly step: string;

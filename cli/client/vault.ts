@@ -18,7 +18,7 @@ export async function connectVault({ options, io, out }: CommandCall<AddressOpti
   return new Client({ ...address, tokens: [token], tokenHint: null });
 }
 
-/** Declares a command whose client has the admin token. */
+/** Declares a command whose client uses the vault's admin token. */
 export function vaultCommand(declaration: Declaration<ClientCall>): CommandDeclaration {
   return clientCommand(declaration, connectVault);
 }

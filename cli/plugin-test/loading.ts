@@ -11,7 +11,10 @@ import { PluginHarness } from './harness.ts';
 const nothing = { not: {} };
 const deadlineMs = 10_000;
 
-/** Problems in the format of `config check`: one line for each plugin that does not load, and for each command without a function. */
+/**
+ * Problems in the format of `config check`: one line for each worker plugin that does not load, or for each of its commands without a
+ * function.
+ */
 export async function loadProblems(config: Config): Promise<string[]> {
   const plugins = Object.values(config.plugins)
     .filter(({ manifest }) => manifest.runtime === 'worker')

@@ -18,7 +18,7 @@ export function placeOf(config: Config, env: NodeJS.ProcessEnv): VaultLocation {
   return { statePath: config.state.path, keys: { file: config.vault.keyFile, variable: env[keyVariable] } };
 }
 
-/** Runs `work` on the locked store. Throws StoreHeld, with the process id, if another process has locked the state directory. */
+/** Runs `work` on the locked store. If another process has locked the state directory, throws StoreHeld, which has the id of that process. */
 export function withStore<T>(place: VaultLocation, work: (store: LedgerStore) => T): T {
   const store = holdStore(place);
   try {
@@ -67,7 +67,7 @@ export function heldVault(store: LedgerStore, keys: KeySource): OpenVaultOfStore
   return { vault, unlockKey: unlock.key as Uint8Array };
 }
 
-/** Adds an audit record of the command, and the changed keyring and table of contents, to the batch. */
+/** Adds an audit record of the command to the batch, and the keyring and the table of contents of the vault if they changed. */
 export function closeWith(vault: Vault, batch: Batch, op: string): void {
   auditCommand(vault, batch, op, Date.now() * 1000);
   vault.close(batch);
