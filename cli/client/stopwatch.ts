@@ -86,7 +86,7 @@ export type Comparison = {
   readonly steps: readonly ComparedStep[];
 };
 
-/** A percentile stands out if it has grown or shrunk by at least this factor. */
+/** A percentile can stand out only if it has grown or shrunk by at least this factor. */
 export const outstandingFactor = 1.25;
 /** A percentile can stand out only if at least this many samples lie beyond it in each window. */
 export const samplesBeyondMin = 5;
