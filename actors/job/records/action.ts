@@ -93,7 +93,7 @@ export type Moment = {
   readonly atUs: number;
   /** A block key. All blocks that were created before the moment have smaller keys. */
   readonly block: Uint8Array;
-  /** The time of this turn's commit in the journal. Later commits have later times. */
+  /** The time, in the journal, of the commit of the turn that handled the MomentQuery. Later commits have later times. */
   readonly commitUs: number;
 };
 
@@ -105,7 +105,7 @@ export type ActionPlan = {
   readonly from?: RerunFrom;
   readonly selection: Selection;
   readonly moment: Moment;
-  /** The time up to which attempts were searched for words or a fingerprint, or jobs for tags. Null: the selection has none of these. */
+  /** The time up to which attempts (for words or a fingerprint) or jobs (for tags) were searched. Null: the selection has none of these. */
   readonly searchedUs: number | null;
   /** The maximum number of jobs that the action handles; null: no limit. */
   readonly limit: number | null;

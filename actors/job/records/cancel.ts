@@ -3,8 +3,9 @@
 // note, which is pruned with the job; the timeout of a phase leaves no note. A job inside a cancelled run needs no record, because the
 // run's record applies to it.
 //
-// A detached cancel of a run has a record of a third kind. The cancel covers the run, and every run that an event of a covered run's job
-// starts (`starterOf`). Open covered runs get marks of their own, one by one. The record is removed when no further run can be covered.
+// A detached cancel of a run has a record of a third kind. The cancel covers the run. It also covers each run that an event starts, if the
+// event came from a job of a covered run (`starterOf`). Open covered runs get marks of their own, one by one. The record is removed when no
+// further run can be covered.
 import { indexOf, type JobId, jobId } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
@@ -159,8 +160,8 @@ export function groupIn(reader: Reader, id: JobId): JobGroup | null {
 }
 
 /**
- * The run whose job started this run by an event. Null: no job of a run started this run, that job is no longer stored, a hook started this
- * run, or the event came from a job of `finally`. In the last two cases, a cancel of that job's run does not apply to this run.
+ * The run whose job started this run by an event. Null: no job of a run did so, the job is no longer stored or belongs to `finally`, or a
+ * hook started this run. A detached cancel does not spread to runs that hooks or jobs of `finally` started.
  */
 export function starterOf(reader: Reader, run: Pick<JobGroup, 'parent' | 'hooked'>): JobId | null {
   const cause = run.parent && groupIn(reader, run.parent);

@@ -3,9 +3,9 @@
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import { readUs, usKey } from './journal.ts';
 
-/** When more ends than this are stored, the oldest are removed. */
+/** When more hold ends than this are stored, the oldest are removed. */
 export const holdEndsMax = 10_000;
-/** The maximum number of ends that one call of `pruneHoldEnds` removes. */
+/** The maximum number of hold ends that one call of `pruneHoldEnds` removes. */
 const prunedPerTurnMax = 1_000;
 const timeBytes = 8;
 
@@ -20,13 +20,13 @@ export function writeHoldEnd(reader: Reader, batch: Batch, { atUs, plugin, comma
     for (const key of reader.keys('hold_ends', { limit: excess })) batch.remove('hold_ends', Buffer.from(key));
 }
 
-/** Removes ends from before this time, at most `prunedPerTurnMax`. */
+/** Removes the hold ends before this time, at most `prunedPerTurnMax`. */
 export function pruneHoldEnds(reader: Reader, batch: Batch, beforeUs: number): void {
   const range = { to: usKey(Math.max(0, beforeUs)), limit: prunedPerTurnMax };
   for (const key of reader.keys('hold_ends', range)) batch.remove('hold_ends', Buffer.from(key));
 }
 
-/** All stored ends, oldest first. Unusable records are skipped. */
+/** All stored hold ends, oldest first. Unusable records are skipped. */
 export function* readHoldEnds(reader: Reader): Iterable<HoldEnd> {
   for (const key of reader.keys('hold_ends', {})) {
     const end = decodeHoldEnd(key);

@@ -95,8 +95,8 @@ export const rerunPoints = ['start', 'failed'] as const;
 export type RerunFrom = (typeof rerunPoints)[number];
 
 /**
- * How many jobs inside a run ended with each status, including jobs of called runs. `unsettled`: how many jobs of an open run
- * have not ended, excluding jobs of called runs. `reused`: how many jobs of earlier runs the run has reused; absent: none.
+ * How many jobs inside a run ended with each status, including jobs of called runs that have ended. `unsettled`: how many jobs of an open
+ * run have not ended, excluding jobs of called runs. `reused`: how many jobs of earlier runs the run has reused; absent: none.
  */
 export type Tally = { readonly [S in TerminalStatus]: number } & {
   readonly unsettled?: number;
@@ -158,7 +158,7 @@ export function readPhaseError(body: Body): string | null {
   return (packed && unpack<(string | null)[]>(packed)[terminalStatuses.length + 2]) ?? null;
 }
 
-/** The hash of an ended run's definition. Null: the run never began, an earlier version of headgate wrote the record, or the body has been pruned. */
+/** The hash of an ended run's definition. Null: the run never began, an earlier version stored no hash, or the body has been pruned. */
 export function readDefinitionHash(body: Body): Uint8Array | null {
   const packed = bodyPart(body, 'counts');
   return (packed && unpack<(Uint8Array | null)[]>(packed)[terminalStatuses.length + 1]) ?? null;

@@ -193,7 +193,7 @@ export class AttemptReader {
   }
 }
 
-/** When the job of an attempt was accepted, whether it belongs to a step, and whether it was delayed. */
+/** When the job of an attempt was accepted, whether the job belongs to a step, and whether it was accepted with a time to run. */
 type JournalOrigin = { readonly createdUs: number; readonly inStep: boolean; readonly isDelayed?: boolean };
 
 /** Collects the entries of one commit. */

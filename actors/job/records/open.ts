@@ -27,13 +27,13 @@ type StoredOpenRecord = [
   retrying: number,
   /** The indexes of jobs whose first attempt a host has, in a frame without other jobs. */
   sentAlone: number[],
-  /** The indexes of jobs below `next` whose first attempt waits, for instance because a host has returned it. */
+  /** The indexes, below `next`, of jobs that are not delayed and whose first attempt waits, for instance because a host has returned it. */
   returned: number[],
   /** When jobs of the block were last dispatched, in µs; 0: never. For runs and actions: when they were accepted. */
   sentUs: number,
   /** One bit per job, set if the job is settled; null: no job is settled. */
   settled: Uint8Array | null,
-  /** Absent unless the jobs have times. */
+  /** Absent if no job of the block has times. */
   timed?: StoredTimed,
 ];
 /** `delayed`: one bit per job, set if the job is delayed; null: no job is delayed. `rescheduled`: how many jobs were rescheduled. */

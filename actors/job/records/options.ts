@@ -19,7 +19,8 @@ export type JobOptions = {
 };
 
 /**
- * The `runAtUs` of a job that waits in the queue of its schedule. It is later than every time, so the job has no timer of the kind `run_at`.
+ * The `runAtUs` of a job that waits in the queue of its schedule; later than every time. The schedule releases the job, so the job has no
+ * timer of the kind `run_at`.
  */
 export const whenReleasedUs = Number.MAX_SAFE_INTEGER;
 
@@ -62,13 +63,13 @@ export function areSameOptions(a: object | null | undefined, b: object | null | 
 
 /** The times from which a job may run, by which it must start, and by which it must end, in µs. Null: there is no such time. */
 export type JobTimes = {
-  /** Null also for a job that waits in the queue of its schedule. */
+  /** The time to run. Null: the job has none, or waits in the queue of its schedule. */
   readonly runAtUs: number | null;
   readonly expiresUs: number | null;
   readonly deadlineUs: number | null;
 };
 
-/** Whether the options have any of the times. */
+/** Whether the options have a time to run, an expiry or a deadline. */
 export function areTimed(options: JobOptions | null): options is JobOptions {
   return (
     options !== null &&

@@ -34,7 +34,7 @@ export function pruneRescheduled(reader: Reader, batch: Batch, block: BlockKey, 
   for (const [id] of rescheduledIn(reader, block, count)) batch.remove('rescheduled', id);
 }
 
-/** The times of a job, as of the last commit. Null: the job has no times. */
+/** The times that follow from the options of a job and from its last reschedule, as of the last commit. Null: the job has no times. */
 export function storedTimes(reader: Reader, key: BlockKey, block: Block, index: number): JobTimes | null {
   const { options } = groupOf(block, index).group;
   if (!areTimed(options)) return null;
