@@ -1,5 +1,5 @@
 // The critical path of a run: the chain of jobs that leads to the job that ended last. Each job of the chain was created because the job
-// before it ended. The functions of this file are pure; path-reading.ts finds the jobs.
+// before it ended. This file does not read the store; path-reading.ts finds the jobs.
 import type { JobId } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Status } from '../records/job.ts';
@@ -8,15 +8,15 @@ import { keyOf, type StepName } from './timeline.ts';
 /** The maximum number of jobs of a critical path that are read. The beginning of a longer path is missing. */
 export const pathJobsMax = 1_000;
 
-/** An ended job that may be part of the path. Times are in µs since the epoch. */
+/** An ended job that may be part of the path. Its times are in µs since the epoch, except `ranUs`. */
 export type PathJob = {
   readonly id: JobId;
   readonly name: StepName;
   readonly status: Status;
   readonly createdUs: number;
-  /** When its first attempt started. Null: no attempt started. */
+  /** When the first attempt of the job started. Null: no attempt started. */
   readonly startedUs: number | null;
-  /** The time for which its attempts ran. */
+  /** For how long the attempts of the job ran, in µs. */
   readonly ranUs: number;
   readonly endedUs: number;
 };
@@ -35,7 +35,7 @@ type PathTimes = {
 /** Consecutive jobs of the path that belong to the same step. */
 export type PathStep = Readonly<PathTimes> & {
   readonly name: StepName;
-  /** The last of these jobs. */
+  /** The last job of this part of the path. */
   readonly id: JobId;
   readonly status: Status;
   readonly jobs: number;
@@ -99,7 +99,10 @@ function within(us: number, fromUs: number, toUs: number): number {
   return Math.max(fromUs, Math.min(us, toUs));
 }
 
-/** Adds a job before all others. `fromUs`: the end of the job before it. `toUs`: the end of the added job. */
+/**
+ * Adds a job at the beginning of the path. `fromUs`: when the job before the added one ended or, if there is none, when the run started.
+ * `toUs`: when the added job ended.
+ */
 function prepend(steps: Mutable<PathStep>[], job: PathJob, fromUs: number, toUs: number): void {
   const { id, name, status } = job;
   const times = timesIn(job, fromUs, toUs);

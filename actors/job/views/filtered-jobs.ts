@@ -38,7 +38,7 @@ export function* filterJobs(
     if (id === null || ++examined % jobsPerStep === 0) yield;
     if (id === null) continue;
     const ending = latestAttempt(reader, id);
-    // If the job has an attempt, its block is stored, too: both are pruned together.
+    // A cached block can be used if the job has an attempt: both are pruned together.
     const block = ending ? blocks.find(blockOf(id)) : blocks.read(blockOf(id));
     if (!block || (plugin !== null && block.plugin !== plugin) || (command !== null && block.command !== command))
       continue;

@@ -8,9 +8,9 @@ import { keyText } from '../records/open.ts';
 import { GroupReader } from './group-reader.ts';
 import { findJob } from './jobs.ts';
 
-/** The maximum number of runs whose callers are cached. */
+/** The maximum number of runs for which `JobOrigins` caches the chain of calling runs. */
 const runsMax = 1_000;
-/** Reading a block of n bytes counts as 1 + n / `bytesPerWork` lookups (`work`). */
+/** Reading a block of n bytes adds 1 + n / `bytesPerWork` to `work`, the count of lookups. */
 const bytesPerWork = 16_384;
 
 /** The origin that the jobs of a group share. `root` null: each job is its own root. */

@@ -56,9 +56,9 @@ export type JobView = {
   /** Whether the body takes longer to read: it is stored apart or partly deflated, or its result is a value in parts. */
   readonly isLarge: boolean;
   readonly lastError: string | null;
-  /** How the jobs inside a run ended. Null: this job is not a run, or the jobs inside it were not counted. Read on demand. */
+  /** How the jobs inside a run ended. Null: this job is not a run, or no counts are stored for it. Read on demand. */
   readonly counts: Tally | null;
-  /** Only for a run that succeeded: the error of its phases. Null: they had none. Read on demand. */
+  /** The error of the phases of a succeeded run. Null: there is none, or the body has been pruned. Read on demand. */
   readonly phaseError: string | null;
   /** Read on demand. */
   readonly input: JobInput;
@@ -85,7 +85,7 @@ export type JobInput = {
   /** The pipeline whose step the job belongs to. Null: the job belongs to no step. */
   readonly pipeline: string | null;
   readonly runId: string | null;
-  /** The ordinal of the job in the innermost fork before it. Null: there is no fork before it. */
+  /** The ordinal of the job in the last fork of its segment. Null: its segment has no fork before it, or the job belongs to no run. */
   readonly index: number | null;
 };
 
@@ -143,7 +143,7 @@ export class BlockJobs {
     return isWaiting ? { ...tallyOf(0, noneUnsuccessful()), unsettled: 0 } : null;
   }
 
-  /** The times of a job. Null: the job has no times. */
+  /** The times of a job by its options (`storedTimes`). Null: the job has no times. */
   times(index: number): JobTimes | null {
     return storedTimes(this.reader, this.#key, this.block, index);
   }

@@ -64,7 +64,7 @@ type LocatedJob = { readonly block: Block; readonly job: JobView };
 function locateJob(reader: Reader, id: JobId, blocks: BlockCache): LocatedJob | undefined {
   const ending = latestAttempt(reader, id);
   const key = blockOf(id);
-  // If the job has an attempt, its block is stored, too: both are pruned together.
+  // A cached block can be used if the job has an attempt: both are pruned together.
   const block = ending ? blocks.find(key) : blocks.read(key);
   const index = indexOf(id);
   if (!block || index >= block.count) return undefined;
@@ -145,7 +145,7 @@ function* jobsOf(
       if (endings.size === 0 && !reader.get('blocks', key)) return;
       for (; from < to; from++) {
         const view = members.view(from, endings.get(from));
-        // A body may be large, so each one is dropped before the next is read.
+        // Drops the attempt, so that its page can be freed once all jobs of the page have been shown.
         endings.delete(from);
         yield view;
       }

@@ -14,7 +14,7 @@ export function isOfPipeline(
   return (plugin === pipelinePlugin && command === pipeline) || group.pipeline === pipeline;
 }
 
-/** The parts of the ranges that match the times and the pipeline of the filter, in the same order. */
+/** The parts of the ranges whose jobs match the filter's `accepted` and `pipeline`, in the order of the ranges. */
 export function* narrowed(
   ranges: Iterable<JobRange | null>,
   { accepted, pipeline }: Pick<JobFilter, 'accepted' | 'pipeline'>,

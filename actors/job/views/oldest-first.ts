@@ -1,4 +1,4 @@
-// Finds the spans of jobs that can contain matches of a selection, oldest first, by an index that suits the selection.
+// Finds the spans of jobs that can contain matches of a selection, oldest first, in a table that suits the selection.
 import { keyAfter } from '../../../runtime/bytes.ts';
 import { type BlockKey, blockKeyBytes, blockOf, indexOf, type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { readable } from '../../../runtime/store/set-aside.ts';
@@ -96,7 +96,8 @@ function* ofUnsuccessful(
 }
 
 /**
- * The spans of these jobs, whose ids are in ascending order. Each null among the ids ends a page of ids. The caller can pause at each null.
+ * The spans of these jobs, whose ids are in ascending order. A null among the ids ends a page of ids. The caller can pause at each null
+ * among the spans.
  */
 function* ofPages(ids: Iterable<JobId | null>): Iterable<JobSpan | null> {
   let page: JobId[] = [];

@@ -25,7 +25,7 @@ type Wanted = Pick<JobFilter, 'plugin' | 'command'> & { readonly status: OpenSta
 
 /**
  * Calls `take` with the matching jobs of each block, newest first, until it returns true. `total`: the number of all matching jobs; once
- * they are found, the rest of the table is not read. `below`: `take` need not get blocks with this key or a greater one.
+ * they are found, the rest of the table is not read. `below`: the caller needs no block with this key or a greater one.
  */
 export function* takeOpenJobs(
   reader: Reader,

@@ -57,9 +57,11 @@ export class PathReader {
   }
 
   /**
-   * The job whose end led to this job. If the parent of this job ended in the turn that created this job, it is the parent. Otherwise it is
-   * the job that had ended last when a join, a fan-out or a parked token created this job: among the parent and its descendants or, if this
-   * job has no parent, among all jobs of the run. If the search finds none, it is the parent. Null: the start of the run led to this job.
+   * The job whose end led to `job`. Null: the start of the run led to `job`.
+   *
+   * If the parent of `job` ended in the turn that created `job`, the parent is returned. Otherwise a join, a fan-out or a parked token
+   * created `job`. Then the job that had ended last by that time is returned: among the parent and its descendants or, if the parent is no
+   * ended job of the run, among all jobs of the run. If the search finds none or reaches a limit, the parent is returned.
    */
   *before(job: PathJob): Sliced<PathJob | null> {
     const parentId = this.#parentOf(job.id);
@@ -82,8 +84,8 @@ export class PathReader {
   }
 
   /**
-   * Whether the end of the job `id` may have led to `job`: it is older than `job`, belongs to the run, and is `parent` or a descendant of
-   * `parent`. With `parent` null, it may be any older job of the run.
+   * Whether the end of the job `id` may have led to `job`: the job `id` is older than `job`, belongs to the run, and is `parent` or a
+   * descendant of `parent`. If `parent` is null, any older job of the run qualifies.
    */
   #led(id: JobId, job: PathJob, parent: PathJob | null): boolean {
     const block = this.#blocks.find(blockOf(id));

@@ -1,4 +1,4 @@
-// The newest jobs that failed, timed out or are dead, found by the index of jobs that did not succeed.
+// The newest jobs that failed, timed out or are dead, found in the table `unsuccessful`.
 import { type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
@@ -11,7 +11,7 @@ import { newestKeys } from './unsuccessful.ts';
 const noId = Buffer.alloc(0);
 const endOfIds = Buffer.alloc(jobIdBytes, 0xff);
 
-/** The ids of the newest failures, at most `max`, newest first. The index is searched only for commands that have failures. */
+/** The ids of the newest failed jobs, at most `max`, newest first. The table `unsuccessful` is searched only for commands that have some. */
 export function* recentFailures(
   reader: Reader,
   names: NameTable,

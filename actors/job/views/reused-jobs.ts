@@ -147,5 +147,5 @@ export class Successors {
 }
 
 const knownMax = 10_000;
-/** The maximum number of runs whose reruns are examined to find the one in this tree. */
+/** The maximum number of runs whose reruns `Successors` examines to find a job's rerun in this tree. */
 const examinedMax = 1000;

@@ -13,8 +13,8 @@ import type { JobTimes } from '../records/options.ts';
 const noTimes: JobTimes = { runAtUs: null, expiresUs: null, deadlineUs: null };
 
 /**
- * The times of the run. Null: the run has no times. `called`: the times that its call asked for. `final`: its final attempt; undefined: the
- * run is open.
+ * The times of the run. Null: the run has no times. `called`: the times of the run without the deadline of its pipeline. `final`: its final
+ * attempt; undefined: the run is open.
  */
 export function timesOfRun(
   reader: Reader,

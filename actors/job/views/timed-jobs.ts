@@ -4,7 +4,7 @@ import { type NumberedAttempt, pagesOf } from '../records/attempts.ts';
 import type { BlockJobs } from './job-view.ts';
 import type { TimedJob } from './timeline.ts';
 
-/** The ended attempts of a job. */
+/** A summary of a job's ended attempts: the last one, when the first one started (null: none started), and how long all of them ran. */
 type Ended = { last: NumberedAttempt; startedUs: number | null; ranUs: number };
 
 /** The jobs of a block from index `from` up to, not including, `to`. `createdUs` is the time of acceptance, even if a job was delayed. */
@@ -37,7 +37,7 @@ function endedAttempts({ reader }: BlockJobs, key: BlockKey, from: number, to: n
     for (let index = Math.max(from, first); index < end; index++) {
       const attempt = page.attempt(index)!;
       const ranUs = attempt.completedUs - attempt.startedUs;
-      // A job that ended without an attempt has attempt 0. An attempt may be cancelled before it starts.
+      // A job that ended without an attempt has a record with the number 0. An attempt that was cancelled before its start ran for 0 µs.
       const hasRun = number > 0 && (ranUs > 0 || attempt.status !== 'cancelled');
       const known = ended[index - from];
       const last = { number, attempt };

@@ -1,5 +1,5 @@
-// The timeline of a run, as figures: for each step how many jobs it had, how they ended, how long they waited and ran, and when. The
-// functions of this file are pure; timeline-reading.ts reads the jobs.
+// The timeline of a run, as figures: for each step how many jobs it had, how they ended, how long they waited and ran, and when. This file
+// does not read the store; timeline-reading.ts reads the jobs.
 import { type BlockKey, type JobId, jobId } from '../../../runtime/ids.ts';
 import { Histogram } from '../../index/records/histogram.ts';
 import type { Block } from '../records/block.ts';
@@ -7,7 +7,7 @@ import { type JobGroup, type PhaseName, type Status, statuses } from '../records
 
 /** The default number of buckets into which the time of a run is divided. */
 export const bucketsDefault = 400;
-/** The maximum number of these buckets. */
+/** The maximum number of buckets into which a caller can divide the time of a run. */
 export const bucketsMax = 2_000;
 /** The maximum number of steps that are counted separately. The jobs of all other steps are counted together. */
 export const stepsMax = 256;
@@ -26,7 +26,7 @@ const placeOf = new Map<Status, number>(
 export type StepName = {
   readonly pipeline: string | null;
   readonly step: string | null;
-  /** Null: the main part of the run. */
+  /** Null: the job belongs to the main part of its run or to no run, or several steps are counted together. */
   readonly phase: PhaseName | null;
   readonly plugin: string | null;
   readonly command: string | null;
@@ -40,16 +40,16 @@ export function stepNameOf(
   return { pipeline, step: stepId, phase: phase ?? null, plugin, command };
 }
 
-/** The times of a job, in µs since the epoch. */
+/** A job and its times, in µs since the epoch, except `ranUs`. */
 export type TimedJob = {
   readonly key: BlockKey;
   readonly index: number;
   readonly status: Status;
   /** When the job was accepted or, if it was delayed, when its time came. */
   readonly createdUs: number;
-  /** When its first attempt started. Null: no attempt has started. */
+  /** When the first attempt of the job started. Null: no attempt has started. */
   readonly startedUs: number | null;
-  /** The time for which its ended attempts ran, in µs. */
+  /** For how long the ended attempts of the job ran, in µs. */
   readonly ranUs: number;
   /** When the job ended. Null: the job has not ended. */
   readonly endedUs: number | null;
@@ -82,9 +82,9 @@ export type StepTimeline = {
   readonly firstStartUs: number | null;
   /** Null: no job has ended. */
   readonly lastEndUs: number | null;
-  /** From the time `createdUs` of each job (`TimedJob`) to the start of its first attempt. */
+  /** How long each started job waited: from its `createdUs` (`TimedJob`) to the start of its first attempt. */
   readonly queueUs: TimePercentiles;
-  /** For how long each ended job that had started ran, in all its attempts. */
+  /** The run time of each ended job, summed over its attempts. Jobs that never started do not count. */
   readonly runUs: TimePercentiles;
   /** The counts of all buckets, one bucket after another. */
   readonly buckets: Uint32Array;
@@ -97,13 +97,16 @@ export type StepTimeline = {
 /** A time range, in µs since the epoch. */
 export type TimeRangeUs = { readonly fromUs: number; readonly toUs: number };
 
-/** A time range that is divided into buckets of the same width. */
+/**
+ * A time range that is divided into buckets of the same width. If only a part is divided, the first bucket has all time before the part, and
+ * the last bucket all time after it.
+ */
 export type DividedTime = {
   readonly fromUs: number;
   readonly toUs: number;
   readonly bucketUs: number;
   readonly buckets: number;
-  /** When the first bucket begins. Absent: the whole range is divided, and the first bucket begins with the range. */
+  /** Set if only a part of the range is divided. The part begins one `bucketUs` after this time, with the second bucket. */
   readonly partUs?: number;
 };
 

@@ -10,7 +10,7 @@ export type UnsettledCommand = { readonly plugin: string; readonly command: stri
 export type Unsettled = {
   /** The number of unsettled jobs that plugins run. */
   readonly jobs: number;
-  /** How many of these jobs are delayed. */
+  /** The number of delayed jobs that plugins run. */
   readonly delayed: number;
   /** The number of runs of pipelines that have not settled. */
   readonly runs: number;

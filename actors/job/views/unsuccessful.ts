@@ -30,8 +30,9 @@ export function newestKeys(
 }
 
 /**
- * The jobs below `before` that did not succeed and have the plugin, command and status of the filter, newest first. If the filter accepts
- * unsettled jobs, all jobs with a record in `retries` are included, whatever their plugin and command. The caller can pause at each null.
+ * The jobs with ids below `before` that did not succeed and have the plugin, command and status of the filter, newest first. If the filter
+ * accepts unsettled jobs, all jobs below `before` with a record in `retries` are included, whatever their plugin and command. The caller can
+ * pause at each null.
  */
 export function* unsuccessfulIds(
   reader: Reader,
