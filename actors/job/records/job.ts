@@ -46,7 +46,7 @@ export type PhaseName = (typeof phaseNames)[number];
 /** The phase that a run is in. `status`: how the parts before this phase ended. */
 export type RunPhase = { readonly name: PhaseName; readonly status: TerminalStatus };
 
-/** The limits that a step sets for its jobs. Each of them replaces a limit of the plugin. */
+/** The limits that a step sets for its jobs. Each of them replaces a limit of the plugin or of the command. */
 export type StepLimits = {
   readonly retry?: {
     readonly attemptsMax?: number;
@@ -82,7 +82,7 @@ export type JobGroup = {
   readonly rerun: Rerun | null;
   /** The options of the call or schedule; a descendant has only the tags of its root. Null: no options. */
   readonly options: JobOptions | null;
-  /** The limits that the step sets. Undefined: the limits of the plugin apply. */
+  /** The limits that the step sets. Undefined: only the limits of the plugin and of the command apply. */
   readonly limits?: StepLimits | undefined;
   /** The phase that the jobs belong to. Undefined: they belong to the main part of their run, or to no run. */
   readonly phase?: PhaseName | undefined;

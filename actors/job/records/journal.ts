@@ -1,5 +1,6 @@
 // The journal has a value for each commit in which attempts ended, under the time of the commit. The value has an entry for each of these
-// attempts, in order, and is removed when all of them have been pruned. The list of logs searches these short entries instead of the attempts.
+// attempts, in order, and is removed when all of them have been pruned. A job that ended without an attempt has an entry with the attempt
+// number 0. The list of logs searches these short entries instead of the attempts.
 //
 //   id (16) | attempt (2) | status (1) | flags (1) | queued for, ran for (8 each, µs) | command (4) | submitter (4)
 
