@@ -1,4 +1,4 @@
-// The critical path of a run: the chain of jobs that leads to the job that ended last. Each job of the chain was created because the job
+// The critical path of a run: the chain of jobs that leads to the job that ended last. Each job after the first was created because the job
 // before it ended. This file does not read the store; path-reading.ts finds the jobs.
 import type { JobId } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';

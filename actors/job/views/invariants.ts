@@ -45,8 +45,8 @@ const treeEntriesMax = 4096;
 type LatestAttempt = readonly [id: JobId, number: number, attempt: Omit<Attempt, 'body' | 'startedUs'>];
 
 /**
- * The invariants of this store. A check may cache the records that it reads for a key object; with a new key object, it reads them again.
- * `blockIn` decodes a block.
+ * The invariants of this store. Checks that get the same key object may share records that they have read. For a new key object, the records
+ * are read again. `blockIn` decodes a block.
  */
 export function invariantsOf(reader: Reader, names: NameTable, blockIn = lastBlock()): readonly Invariant[] {
   let known: { readonly key: Uint8Array; readonly attempts: readonly LatestAttempt[] } | null = null;

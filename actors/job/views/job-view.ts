@@ -85,7 +85,7 @@ export type JobInput = {
   /** The pipeline whose step the job belongs to. Null: the job belongs to no step. */
   readonly pipeline: string | null;
   readonly runId: string | null;
-  /** The ordinal of the job in the last fork of its segment. Null: its segment has no fork before it, or the job belongs to no run. */
+  /** The ordinal of the job in the last fork before it in its segment. Null: there is no such fork, or the job belongs to no run. */
   readonly index: number | null;
 };
 
@@ -143,7 +143,7 @@ export class BlockJobs {
     return isWaiting ? { ...tallyOf(0, noneUnsuccessful()), unsettled: 0 } : null;
   }
 
-  /** The times of a job by its options (`storedTimes`). Null: the job has no times. */
+  /** The times that follow from the options of a job and from its last reschedule. Null: the job has no times. */
   times(index: number): JobTimes | null {
     return storedTimes(this.reader, this.#key, this.block, index);
   }

@@ -1,5 +1,5 @@
-// Finds the jobs that match a selection at its moment, in the order of their ids. Jobs that were accepted after the moment, and
-// attempts that ended after it, do not count.
+// Finds the jobs that match a selection as of its moment (`Moment`), in the order of their ids. Jobs that were accepted after the moment,
+// and attempts that ended after it, do not count.
 import { type BlockKey, blockOf, indexOf, isOfBlock, type JobId, jobId } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';

@@ -4,7 +4,7 @@ import { type NumberedAttempt, pagesOf } from '../records/attempts.ts';
 import type { BlockJobs } from './job-view.ts';
 import type { TimedJob } from './timeline.ts';
 
-/** A summary of a job's ended attempts: the last one, when the first one started (null: none started), and how long all of them ran. */
+/** A summary of a job's ended attempts: the last one, when the first one started (null: none started), and their total run time in µs. */
 type Ended = { last: NumberedAttempt; startedUs: number | null; ranUs: number };
 
 /** The jobs of a block from index `from` up to, not including, `to`. `createdUs` is the time of acceptance, even if a job was delayed. */

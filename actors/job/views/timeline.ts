@@ -141,7 +141,7 @@ export class TimelineSums {
     this.#stepsMost = stepsMost;
   }
 
-  /** The sums of a step, to which its jobs are added. All steps beyond the maximum share one object. */
+  /** The sums of this step. The caller adds the jobs of the step to them. All steps beyond the maximum share one object. */
   of(name: StepName): StepSums {
     const key = keyOf(name);
     const known = this.#steps.get(key);
