@@ -42,7 +42,7 @@ export function ChildLists({ timeline, picked, onAll }: ChildListsProps): JSX.El
         {slowest.length === 0 ? (
           <Empty title="No job has ended yet." />
         ) : (
-          <ol class="child-list">
+          <ol class="child-list" aria-label="Slowest jobs">
             {slowest.map(({ job_id, title, run_us, status }) => (
               <li key={job_id}>
                 <span class="child-step">{title}</span>
@@ -65,7 +65,7 @@ export function ChildLists({ timeline, picked, onAll }: ChildListsProps): JSX.El
         {failed.length === 0 ? (
           <Empty title="No job has failed." />
         ) : (
-          <ol class="child-list child-failures">
+          <ol class="child-list child-failures" aria-label="First failures">
             {failed.map(({ job_id, title, completed_at, status, error }) => (
               <li key={job_id}>
                 <span class="child-step">{title}</span>

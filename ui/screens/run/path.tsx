@@ -54,7 +54,7 @@ export function CriticalPathSection({ timeline }: { timeline: RunTimeline }): JS
       ) : (
         <>
           {isCut && <p class="muted">The beginning is missing: the path has more jobs than the service lists.</p>}
-          <ol class="path-list">
+          <ol class="path-list" aria-label="Critical path">
             <li class="path-entry path-head" aria-hidden="true">
               <span>Step</span>
               <span>Last job</span>

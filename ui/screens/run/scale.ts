@@ -126,8 +126,11 @@ export function parseSpan(text: string | null, durationUs: number): TimeSpan | n
   return span.toUs > span.fromUs ? span : null;
 }
 
+/** A span of at least this share of the run is all of it: zooming in and out again rounds. */
+const wholeShare = 0.999;
+
 /** Undefined for a span that has all of the run: the URL then names none. */
 export function formatSpan({ fromUs, toUs }: TimeSpan, durationUs: number): string | undefined {
-  if (fromUs <= 0 && toUs >= durationUs) return undefined;
+  if (toUs - fromUs >= durationUs * wholeShare) return undefined;
   return `${Math.round(fromUs) / 1000}-${Math.round(toUs) / 1000}`;
 }

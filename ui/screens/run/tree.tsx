@@ -103,7 +103,7 @@ export function RunTree({ run, version }: { run: string; version: number }): JSX
         onScroll={event => setTop(event.currentTarget.scrollTop)}
         onKeyDown={event => {
           const action = keys[event.key];
-          if (!action) return;
+          if (!action || event.ctrlKey || event.metaKey || event.altKey) return;
           event.preventDefault();
           event.stopPropagation();
           action();

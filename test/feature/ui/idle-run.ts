@@ -1,0 +1,27 @@
+// A run whose time has an idle part, for flows of its page.
+
+import type { RunStep, RunTimeline } from '../../../ui/screens/run/timeline.ts';
+import type { Gateway } from '../../service/gateway/gateway.ts';
+import { until } from '../../service/gateway/until.ts';
+import type { Page } from './browser.ts';
+
+/** How long the run lies idle between its first step and the others. */
+const idleMs = 300;
+const list = [{ wait: 90 }, { fail: 'no such host' }, { wait: 5 }, { fail: 'no route', wait: 60 }, {}];
+
+/** The timeline of a run of the pipeline `parts`, in as many buckets as its page has: the steps `first`, `each`, `all` and, at the end, `tell`. The five jobs of `each` are of the plugin `later`. */
+export async function idleRun(gateway: Gateway): Promise<RunTimeline> {
+  await gateway.call('POST', '/control/plugin/later/pause');
+  const run = await gateway.run('parts', { result: { list } });
+  await until('its second step waits', async () => (await gateway.tree(run)).some(({ plugin }) => plugin === 'later'));
+  const waitsMs = Date.now();
+  await until('the run was idle', () => Date.now() > waitsMs + idleMs);
+  await gateway.call('POST', '/control/plugin/later/resume');
+  await gateway.settled(run);
+  return (await gateway.call('GET', `/job/${run}/timeline?buckets=500`)).body as unknown as RunTimeline;
+}
+
+export const stepOf = ({ steps }: RunTimeline, name: string): RunStep => steps.find(({ step }) => step === name)!;
+
+/** The steps of a run on its time axis. */
+export const stripsOf = (page: Page) => page.getByRole('group', { name: /^Steps on the time axis/ });
