@@ -6,6 +6,8 @@ import type { Settings } from '../../service/gateway/configuration.ts';
 import { shareGateway } from '../../service/gateway/gateway.ts';
 import { echo, failing, step, worker } from '../../service/gateway/sources.ts';
 import { hasBrowser, shareBrowser } from './browser.ts';
+import { cancelFlows } from './flows/cancels.ts';
+import { deedFlows } from './flows/deeds.ts';
 import { runAxisFlows } from './flows/run-axis.ts';
 import { runJobFlows } from './flows/run-jobs.ts';
 import { idleRun } from './idle-run.ts';
@@ -85,4 +87,6 @@ describe.skipIf(!hasBrowser)(`work by the dashboard${whyNot}`, () => {
     runAxisFlows(gateway, () => run);
     runJobFlows(gateway, () => run);
   });
+  describe('cancels', () => cancelFlows(gateway));
+  describe('deeds', () => deedFlows(gateway));
 });

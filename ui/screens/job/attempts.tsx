@@ -33,7 +33,7 @@ export function Attempts({ job }: { job: ShownJob }): JSX.Element | null {
           {isSettled(job) ? 'The job ended before an attempt of it did.' : 'An attempt appears here when it has ended.'}
         </Empty>
       )}
-      <ol class="attempts">
+      <ol class="attempts" aria-label="Attempts">
         {logs.data?.logs.map(attempt => (
           <AttemptEntry key={attempt.log_id} attempt={attempt} />
         ))}

@@ -3,6 +3,7 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { act } from '../../core/actions.ts';
 import { request } from '../../core/api.ts';
+import { counted } from '../../core/format.ts';
 import { href } from '../../core/router.ts';
 import { may } from '../../core/session.ts';
 import { Button, Confirm, Field } from '../../parts/index.ts';
@@ -22,6 +23,8 @@ export function JobActions({ job, reload }: { job: ShownJob; reload: () => void 
   // Actions and the jobs of phases cannot be run again.
   const mayRerun = mayAct && may('plugin:rw', 'plugin:ro') && !isAction(job) && job.phase === undefined;
   const hasEnded = isSettled(job);
+  // A run that is being stopped can be cancelled again: with the runs that it has started, or by force.
+  const mayCancel = mayAct && !hasEnded && (job.cancelling === undefined || isRun(job));
   const runNow = () =>
     act(`Run ${jobTitle(job)} now`, async () => {
       const { rescheduled } = await request<{ rescheduled: boolean }>('POST', `/job/${job.job_id}/run-now`, {});
@@ -45,7 +48,7 @@ export function JobActions({ job, reload }: { job: ShownJob; reload: () => void 
         </Button>
       )}
       {mayRerun && hasEnded && <Button onClick={() => ask('rerun')}>Rerun</Button>}
-      {mayAct && !hasEnded && job.cancelling === undefined && (
+      {mayCancel && (
         <Button kind="danger" onClick={() => ask('cancel')}>
           Cancel
         </Button>
@@ -75,7 +78,7 @@ function CancelDialog({ job, onClose }: { job: ShownJob; onClose: () => void }) 
     <Confirm title={title} verb="Cancel it" danger onConfirm={confirm} onClose={onClose}>
       <p>
         {isRun(job)
-          ? `Nothing new starts in this run, and its running jobs are stopped.${unsettled ? ` ${unsettled} have not ended.` : ''}`
+          ? `Nothing new starts in this run, and its running jobs are stopped.${unsettled ? ` ${counted(unsettled, 'job has', 'jobs have')} not ended.` : ''}`
           : 'It does not start any more; if it runs, it is stopped. If its code succeeds first, it ends as succeeded.'}
       </p>
       <Field label="Reason" value={reason} onInput={setReason} hint="Optional. Shown with the job." />

@@ -1,6 +1,6 @@
 // What is special about a job: why it waits, that it is being stopped, where it came from, and what came of it.
 import type { ComponentChildren, JSX } from 'preact';
-import { count } from '../../core/format.ts';
+import { count, counted } from '../../core/format.ts';
 import { href } from '../../core/router.ts';
 import { JobId, Time } from '../../parts/index.ts';
 import { isRun, type ShownJob } from './shown-job.ts';
@@ -49,7 +49,7 @@ export function JobNotices({ job }: { job: ShownJob }): JSX.Element | null {
         <strong>{cancelling === undefined ? 'Cancelled' : 'Being stopped'}</strong> by {cancel.by}{' '}
         <Time at={cancel.at} />
         {cancel.reason && `: ${cancel.reason}`}
-        {typeof cancelling === 'number' && ` ${count(cancelling)} of its jobs have not ended.`}
+        {typeof cancelling === 'number' && ` ${counted(cancelling, 'of its jobs has', 'of its jobs have')} not ended.`}
       </Notice>,
     );
   if (isRun(job) && error)
