@@ -8,6 +8,7 @@ import { echo, failing, step, worker } from '../../service/gateway/sources.ts';
 import { hasBrowser, shareBrowser } from './browser.ts';
 import { cancelFlows } from './flows/cancels.ts';
 import { deedFlows } from './flows/deeds.ts';
+import { heatMapFlows } from './flows/heat-map.ts';
 import { runAxisFlows } from './flows/run-axis.ts';
 import { runJobFlows } from './flows/run-jobs.ts';
 import { idleRun } from './idle-run.ts';
@@ -89,4 +90,5 @@ describe.skipIf(!hasBrowser)(`work by the dashboard${whyNot}`, () => {
   });
   describe('cancels', () => cancelFlows(gateway));
   describe('deeds', () => deedFlows(gateway));
+  describe('the heat map', () => heatMapFlows(gateway));
 });

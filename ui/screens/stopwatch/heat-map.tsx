@@ -45,7 +45,7 @@ export function HeatMap({ window, step }: { window: MeasuredWindow; step: Measur
           tabIndex={0}
           onKeyDown={event => {
             const direction = directions[event.key];
-            if (!direction) return;
+            if (!direction || event.ctrlKey || event.metaKey || event.altKey) return;
             event.preventDefault();
             choose(chosen ? cellBeside(grid, chosen, direction) : grid.cells.at(-1)!);
           }}

@@ -1,0 +1,54 @@
+// The heat map of the stopwatch by keys.
+import { expect, test } from 'vitest';
+import type { Gateway } from '../../../service/gateway/gateway.ts';
+import { visit } from '../browser.ts';
+
+type Measured = { readonly from: string; readonly to: string; readonly steps: readonly object[] };
+
+export function heatMapFlows(gateway: Gateway): void {
+  test('the arrow keys choose cells of the heat map, from each the nearest, and none beyond its edge', async () => {
+    const { job_id: id } = await gateway.finished('greeter/handle', { name: 'Ada' });
+    const page = await visit(gateway);
+    // Four cells in a window of an hour: two rows apart in an early minute, and two neighbours late.
+    await page.route(/[/]stopwatch[/]greeter[?].*heat=true/, async route => {
+      const answer = (await (await route.fetch()).json()) as Measured;
+      const startMs = Date.parse(answer.from);
+      const cell = (minute: number, fromUs: number, samples: number) => ({
+        at: new Date(startMs + minute * 60_000).toISOString(),
+        from_us: fromUs,
+        to_us: fromUs * 2,
+        sample_count: samples,
+        exemplars: [{ job_id: id, us: fromUs + 1 }],
+      });
+      const heat = [cell(5, 1_024, 2), cell(5, 4_096, 3), cell(40, 1_024, 4), cell(41, 1_024, 5)];
+      await route.fulfill({ json: { ...answer, bucket_minutes: 1, steps: [{ ...answer.steps[0], heat }] } });
+    });
+    await page.goto(`${gateway.url}/ui#/stopwatch/greeter?step=handle.run`);
+    const map = page.getByRole('group', { name: /^Heat map\./ });
+    await page.getByText('Choose a cell to see its jobs. The fullest has 5 samples').waitFor();
+    await map.focus();
+    for (const [key, samples] of [
+      ['ArrowLeft', 5],
+      ['ArrowRight', 5],
+      ['ArrowLeft', 4],
+      ['ArrowDown', 4],
+      ['ArrowLeft', 2],
+      ['ArrowLeft', 2],
+      ['ArrowUp', 3],
+      ['ArrowUp', 3],
+      ['ArrowRight', 4],
+    ] as const) {
+      await page.keyboard.press(key);
+      await page.getByText(new RegExp(`^${samples} samples from \\d.* to \\d.*, ended between`)).waitFor();
+    }
+    const longest = page.getByRole('list', { name: 'The longest of them' });
+    await longest.getByTitle(id, { exact: true }).waitFor();
+    await page.getByText('The cells as a table').click();
+    const cells = page.getByRole('region', { name: 'Cells of the heat map' }).getByRole('row');
+    expect(await cells.count()).toBe(5);
+    // With another key the arrows belong to the browser: the cell before the last one is still chosen.
+    await map.focus();
+    for (const key of ['Alt+ArrowLeft', 'ArrowRight']) await page.keyboard.press(key);
+    await page.getByText(/^5 samples from/).waitFor();
+  });
+}
