@@ -9,6 +9,8 @@ import { hasBrowser, shareBrowser } from './browser.ts';
 import { cancelFlows } from './flows/cancels.ts';
 import { deedFlows } from './flows/deeds.ts';
 import { heatMapFlows } from './flows/heat-map.ts';
+import { holdFlows } from './flows/holds.ts';
+import { pauseTargetFlows } from './flows/pause-targets.ts';
 import { runAxisFlows } from './flows/run-axis.ts';
 import { runJobFlows } from './flows/run-jobs.ts';
 import { idleRun } from './idle-run.ts';
@@ -91,4 +93,6 @@ describe.skipIf(!hasBrowser)(`work by the dashboard${whyNot}`, () => {
   describe('cancels', () => cancelFlows(gateway));
   describe('deeds', () => deedFlows(gateway));
   describe('the heat map', () => heatMapFlows(gateway));
+  describe('pauses', () => pauseTargetFlows(gateway));
+  describe('holds', () => holdFlows(gateway, settings));
 });

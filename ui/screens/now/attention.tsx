@@ -51,7 +51,7 @@ export function Attention({ overview, reload }: { overview: Overview; reload: ()
           <span aria-hidden="true">✓</span> Nothing needs attention.
         </p>
       ) : (
-        <ul class="attention">
+        <ul class="attention" aria-label="Attention">
           {notices.map(({ key, kind, text, action }) => (
             <li key={key} class={`attention-row attention-${kind}`}>
               <span class="attention-text">{text}</span>
