@@ -5,7 +5,7 @@ import { useKeys } from '../core/keys.ts';
 import { go, href, place } from '../core/router.ts';
 import { may, session } from '../core/session.ts';
 import { toggleTimes } from '../core/times.ts';
-import { Button, Empty, Loading, ManyDialog } from '../parts/index.ts';
+import { Button, Empty, Loading, ManyDialog, Page } from '../parts/index.ts';
 import { SignInScreen } from '../screens/sign-in/sign-in-screen.tsx';
 import { type ScreenEntry, screens } from '../screens.ts';
 import { Help } from './help.tsx';
@@ -55,11 +55,9 @@ function SignedIn(): JSX.Element {
 function Screen({ entry }: { entry: ScreenEntry | undefined }): JSX.Element {
   if (entry === undefined)
     return (
-      <main class="page" id="main" tabIndex={-1}>
-        <Empty title="There is no such page">
-          <a href={href('now')}>Go to Now</a>
-        </Empty>
-      </main>
+      <Page title="There is no such page">
+        <a href={href('now')}>Go to Now</a>
+      </Page>
     );
   const { scopes, screen } = entry;
   if (scopes !== undefined && !may(...scopes))
@@ -89,11 +87,9 @@ function Lazy({ load }: { load: () => Promise<() => JSX.Element> }): JSX.Element
   useEffect(start, [load]);
   if (content === 'failed')
     return (
-      <main class="page" id="main" tabIndex={-1}>
-        <Empty title="This page could not be loaded">
-          The service may have been updated. <Button onClick={() => location.reload()}>Load again</Button>
-        </Empty>
-      </main>
+      <Page title="This page could not be loaded">
+        The service may have been updated. <Button onClick={() => location.reload()}>Load again</Button>
+      </Page>
     );
   return content === null ? <Loading /> : <Loaded screen={content.screen} />;
 }

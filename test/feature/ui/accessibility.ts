@@ -6,7 +6,7 @@ import { type Page, reopen, visit } from './browser.ts';
 import { type Seeded, screensOf, shown } from './screens.ts';
 
 /** axe is a script that is put into the page, which the policy of the page forbids: these pages have none. */
-const withoutPolicy = { bypassCSP: true } as const;
+export const withoutPolicy = { bypassCSP: true } as const;
 
 /** The rows of a list are alike: the first have all that there is, and a hundred would take many times as long. */
 const furtherRows = ['main tbody tr:nth-child(n + 12)', 'main li:nth-child(n + 12)'];
@@ -28,7 +28,7 @@ async function violationsOf(page: Page, { rules, within }: Look = {}): Promise<s
 }
 
 /** In light, and in dark, in which the colours are all that differs. */
-async function violationsInBoth(page: Page, within?: string): Promise<string[]> {
+export async function violationsInBoth(page: Page, within?: string): Promise<string[]> {
   const found = await violationsOf(page, { within });
   await page.emulateMedia({ colorScheme: 'dark' });
   found.push(...(await violationsOf(page, { rules: ['color-contrast'], within })).map(text => `dark: ${text}`));

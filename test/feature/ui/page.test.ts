@@ -5,6 +5,7 @@ import { shareGateway } from '../../service/gateway/gateway.ts';
 import { hasBrowser, shareBrowser } from './browser.ts';
 import { longListFlows } from './flows/long-lists.ts';
 import { presentationFlows } from './flows/presentation.ts';
+import { stateChecks } from './flows/states.ts';
 import { tokenEndFlows } from './flows/token-ends.ts';
 import { updateFlows } from './flows/updates.ts';
 import type { Seeded } from './screens.ts';
@@ -23,4 +24,5 @@ describe.skipIf(!hasBrowser)(`the page of the dashboard${whyNot}`, () => {
   describe('the end of a token', () => tokenEndFlows());
   describe('long lists', () => longListFlows(gateway));
   describe('updates', () => updateFlows(gateway, () => seeded));
+  describe('states of screens', () => stateChecks(gateway, () => seeded));
 });
