@@ -8,12 +8,12 @@ import { type ScreenVisit, type Seeded, screensOf, shown } from '../screens.ts';
 import { greeter, stopperToken } from '../service.ts';
 
 const phone = { width: 360, height: 740 };
-/** Has the form of an id, and is that of no job. */
+/** An id that no job has. */
 const unknown = '0198c0de-0000-7000-8000-000000000000';
-/** What the API answers, apart from what the page needs to be signed in. */
+/** Requests to the API, apart from those with which the page signs in and reads events. */
 const api = /^http:[/][/][^/]+[/](?!ui\b|whoami$|events\b)/;
 
-/** By the name of each screen, what axe says of it in light and dark, once `ready`. */
+/** Returns the complaints of axe about each screen, by its name, in light and dark. `ready` resolves when the screen is as it is to be looked at. */
 async function looksAt(
   page: Page,
   gateway: Gateway,
