@@ -14,7 +14,6 @@ const speaker = `
 export function handle({ event }, { log }) {
   const { text, all } = event.payload;
   log('error', text);
-  console.error(all);
   return { status: 'error', error: text, retry: false, result: all };
 }
 export const say = ({ payload }) => ({ result: payload });
@@ -22,6 +21,16 @@ export function measure({ payload }, { span }) {
   for (const name of payload.names) span(name)();
 }
 `;
+/** Prints its text on stderr: what a program prints there is kept with its job. */
+const printer = {
+  code: `#!/usr/bin/env node
+console.error(JSON.parse(require('node:fs').readFileSync(0)).payload.all);
+console.log('{"status":"ok","result":null}');
+`,
+  entrypoint: 'main.cjs',
+  runtime: 'process',
+  commands: { print: {} },
+};
 /** A text of one line. */
 const handler = hostileTexts[16]!;
 /** Spans that are kept of an attempt. */
@@ -41,6 +50,7 @@ const settings: Settings = {
         say: { description: all },
       },
     },
+    printer,
   },
   instances: { greeter: { retry: { max_attempts: 1 } } },
   pipelines: [
@@ -147,6 +157,11 @@ export function hostileFlows(): void {
     await page.getByRole('heading', { name: 'Spans' }).waitFor();
     expect(await missing(page)).toEqual([]);
     await lookNarrow('stopwatch with spans');
+    const { job_id: printed } = await gateway.finished('printer/print', { all });
+    await page.goto(`${gateway.url}/ui#/job/${printed}`);
+    const stderr = page.getByRole('list', { name: 'Attempts' }).getByText('stderr').locator('..');
+    await expect.poll(() => stderr.textContent()).toContain(all);
+    await lookNarrow('a job with stderr');
     await heardAsEvents(page, gateway);
     await lookNarrow('events as they happen');
     expect({ found, dialogs }).toEqual({ found: [], dialogs: [] });
