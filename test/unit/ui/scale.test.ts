@@ -66,6 +66,8 @@ it('keeps the span in the URL, to the µs', () => {
   expect(text).toBe('1200.5-3400.001');
   expect(parseSpan(text!, minute.toUs)).toEqual(span);
   expect(formatSpan(minute, minute.toUs)).toBeUndefined();
+  // Zooming in and out again rounds.
+  expect(formatSpan({ fromUs: 1, toUs: minute.toUs - 1 }, minute.toUs)).toBeUndefined();
 });
 
 it.each([null, '', '5', '5-', '-5', '7-5', '5-5', 'a-b', '1e3-2e3'])('ignores the span %j', text => {
