@@ -228,7 +228,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
         if (cancelling.stopOverdue(turn)) areHoldsDue = true;
         break;
       case 'load':
-        state.isLoaded = recovery.step(turn);
+        recovery.step(turn);
         areHoldsDue = true;
         if (!state.isLoaded) turn.after(() => self({ kind: 'load' }));
         break;

@@ -36,8 +36,8 @@ export class Recovery {
     for (const { open, held } of adopted.values()) this.#take(turn, open, held, marked);
   }
 
-  /** Reads the next blocks. True: no blocks are left to read. */
-  step(turn: Turn): boolean {
+  /** Reads the next blocks. Sets `isLoaded` when no blocks are left to read. */
+  step(turn: Turn): void {
     const range = { ...(this.#from && { from: this.#from }), to: this.#to, limit: blocksPerTurnMax };
     const { blocks: marked } = this.#state.cancels;
     let count = 0;
@@ -49,7 +49,18 @@ export class Recovery {
       const open = this.#state.setAside.read('open', key, () => OpenBlock.decode(name, value));
       if (open && isHosted(open.plugin)) this.#take(turn, open, noIndexes, marked);
     }
-    return count < blocksPerTurnMax;
+    if (count === blocksPerTurnMax) return;
+    this.#state.isLoaded = true;
+    this.#endPassed(turn);
+  }
+
+  /** Ends delayed jobs that were cancelled after a step of this start had passed over their blocks. */
+  #endPassed(turn: Turn): void {
+    const { cancels, open } = this.#state;
+    for (const key of cancels.blocks) {
+      const passed = open.has(key) ? undefined : this.#state.find(Buffer.from(key, 'latin1'));
+      if (passed) endMarked(this.#state, turn, passed);
+    }
   }
 
   /**

@@ -107,6 +107,20 @@ it('runs thousands of jobs that are due together, each once', async () => {
   expect(of.store.count('timers')).toBe(0);
 });
 
+it('ends a delayed job that is cancelled after a start has passed over it, and before it has read all blocks', async () => {
+  const of = world();
+  // One block each: more of them than a turn reads.
+  const ids = Array.from({ length: 4_100 }, () => submit(of, { delayMs: 10 * minute })[0]!);
+  of.start();
+  // The turn that reads the first blocks handles the cancels, too.
+  for (const id of [ids[0]!, ids.at(-1)!])
+    of.tell({ kind: 'cancel', replyTo: { ask: 0 }, id: parseId(id)!, by: 'test', reason: null } as never);
+  pass(of, 0);
+  expect([ids[0], ids.at(-1), ids[1]].map(id => jobOf(of, id!).status)).toEqual(['cancelled', 'cancelled', 'queued']);
+  expect(of.store.count('open')).toBe(ids.length - 2);
+  await isSound(of);
+});
+
 it('keeps the order of times, whatever the order of acceptance', () => {
   const of = world();
   const ids = [3, 1, 2].map(minutes => submit(of, { delayMs: minutes * minute })[0]!);
