@@ -184,6 +184,20 @@ export function hasPacked(template: EntryTemplate): boolean {
   }
 }
 
+/** The number of characters of the texts in the template, without those of its references. */
+export function textLengthOf(template: EntryTemplate): number {
+  switch (template.kind) {
+    case 'text':
+      return template.parts.reduce((sum, part) => sum + (typeof part === 'string' ? part.length : 0), 0);
+    case 'list':
+      return template.items.reduce((sum, item) => sum + textLengthOf(item), 0);
+    case 'map':
+      return template.entries.reduce((sum, [, entry]) => sum + textLengthOf(entry), 0);
+    default:
+      return 0;
+  }
+}
+
 /** Finds the value at a path that does not depend on the element. Undefined: the value is missing. */
 type BoundAt = (path: Path) => Bound | undefined;
 

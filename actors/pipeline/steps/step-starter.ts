@@ -5,7 +5,7 @@ import { pack, unpack } from '../../../runtime/packing.ts';
 import { isParted } from '../../../runtime/parted.ts';
 import { listCount } from '../../../runtime/splice.ts';
 import type { WorkNode, WorkStep } from '../definition/compile.ts';
-import { type Bound, bindEntries, isMissing, isOfElement, packEntries } from '../expressions/template.ts';
+import { type Bound, bindEntries, isMissing, isOfElement, packEntries, textLengthOf } from '../expressions/template.ts';
 import type { Expansion } from '../fanout/expansion.ts';
 import { beginFanOut, type FanPlan } from '../fanout/fanout.ts';
 import { endTokens, markFork } from '../join/join.ts';
@@ -17,12 +17,14 @@ import { carrying, dataOf, Packed, type StepPosition, type Token } from '../toke
 import type { Children } from './children.ts';
 import {
   asPieces,
+  ownBytesOf,
   type PartNumber,
   payloadWith,
   problemWith,
   type StoreSections,
   storedSections,
   under,
+  withBytesMax,
 } from './payload-with.ts';
 
 export class StepStarter {
@@ -84,6 +86,10 @@ export class StepStarter {
       return;
     }
     const planned = planWith(step, perElement, token, this.#table.evaluationLimits.stepBytes);
+    if (planned === null) {
+      this.#table.fail(run, `step "${step.id}": with: ${problemWith(null)}`);
+      return;
+    }
     const isLong = isParted(root.stored) || list.length > this.#table.partedBytesMin;
     const kept = isLong && count > 0 ? keep(root.sectionsAt(from.keys)!) : null;
     markFork(scope, token.path, { cause: token.cause, context: token.context.bytes });
@@ -136,9 +142,10 @@ const nothingAdded: PlannedWith = {
 
 /**
  * Prepares `with` for the children of a fan-out. If neither its entries nor the step's baggage depend on the element (`perElement`), packs
- * the entries; otherwise binds the values that are the same for all elements. `bytesMax`: larger values stay packed.
+ * the entries; otherwise binds the values that are the same for all elements. `bytesMax`: larger values stay packed. Null: what is the same
+ * for all elements alone exceeds `withBytesMax`.
  */
-function planWith(step: WorkStep, perElement: boolean, token: Token, bytesMax: number): PlannedWith {
+function planWith(step: WorkStep, perElement: boolean, token: Token, bytesMax: number): PlannedWith | null {
   const entries = step.with ?? [];
   const data = dataOf(token, null);
   if (perElement) {
@@ -146,13 +153,15 @@ function planWith(step: WorkStep, perElement: boolean, token: Token, bytesMax: n
     const isPerElementPath = (path: Path) => isOfElement(path) || (path.root === 'context' && baggage.length > 0);
     const bound = bindEntries(entries, data, isPerElementPath, path => boundAt(token, path, bytesMax));
     if (isMissing(bound)) return { ...nothingAdded, missing: bound.missing, each: { with: [], baggage } };
-    return { ...nothingAdded, each: { with: bound, baggage } };
+    const textLength = bound.reduce((sum, [, template]) => sum + textLengthOf(template), 0);
+    return textLength > withBytesMax ? null : { ...nothingAdded, each: { with: bound, baggage } };
   }
   const added = packEntries(entries, {
     value: path => asPieces(under(token, path)?.bytesAt(path.keys)),
     text: path => under(token, path)?.textPiecesAt(path.keys) ?? null,
   });
   if (isMissing(added)) return { ...nothingAdded, missing: added.missing };
+  if (ownBytesOf(added) > withBytesMax) return null;
   return {
     added: Buffer.concat(added as Uint8Array[]),
     addedCount: entries.length,

@@ -76,6 +76,17 @@ it('a job fails whose `with` would make more than 64 MiB', () => {
   expect(stage.leftovers()).toBe(0);
 });
 
+it.each([
+  ['does not mention the element', '{payload.big}'.repeat(70)],
+  ['mentions the element', `{payload.item}${'{payload.big}'.repeat(70)}`],
+])('a run fails whose `with` would make more than 64 MiB for each element of a fan-out: it %s', (_, text) => {
+  const stage = stageOf([{ uses: 'sink', foreach: 'payload.list', with: { text } }]);
+  const run = stage.run('p', { list: [1, 2], big: 'x'.repeat(2 ** 20) });
+  expect(errorOf(run)).toContain('with: more than 64 MiB');
+  expect(stage.of('sink')).toEqual([]);
+  expect(stage.leftovers()).toBe(0);
+});
+
 it('a fan-out of large elements makes so many bytes of jobs in a turn', () => {
   const stage = stageOf([{ uses: 'sink', foreach: 'payload.list' }], { isSpent: () => false });
   stage.start('p', { list: numbers.slice(0, 20).map(() => 'x'.repeat(2 ** 20)) });
