@@ -1,17 +1,19 @@
-// Counts the open runs and the waiting emissions from their records, for a state that an earlier version wrote without counts.
-import type { JobId } from '../../runtime/ids.ts';
+// Counts the open runs, the accepted runs of batches and the waiting emissions from their records, for a state whose counts an earlier
+// version did not write, or of which one is unusable.
+import { type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import type { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import { keyText } from '../job/records/open.ts';
 import type { DefinitionVersions } from './definition/definition-versions.ts';
 import type { Descendants } from './descendants.ts';
+import { decodeAccepted } from './records/accepted-runs.ts';
 import { rootOfWaiting } from './records/deferred-event.ts';
 import { readCountsOf } from './records/run.ts';
 import type { RunCounts } from './records/run-counts.ts';
 
 type Counted = { readonly hash: Uint8Array } & RunCounts;
 
-/** Reads every open run and every waiting emission. Called on startup if the stored counts are incomplete. */
+/** Reads every open run, every block of accepted runs and every waiting emission. Called on startup if the stored counts are incomplete. */
 export function recount(
   reader: Reader,
   versions: DefinitionVersions,
@@ -20,7 +22,7 @@ export function recount(
 ): void {
   const open = new Map<string, number>();
   const add = (root: JobId): unknown => open.set(keyText(root), (open.get(keyText(root)) ?? 0) + 1);
-  versions.recount(runsIn(reader, setAside, add));
+  versions.recount(countedIn(reader, setAside, add));
   for (const { key, value } of reader.scan('emissions', {})) {
     const root = setAside.read('emissions', key, () => rootOfWaiting(key, value));
     if (root) add(root);
@@ -30,10 +32,15 @@ export function recount(
   }
 }
 
+function* countedIn(reader: Reader, setAside: SetAside, add: (root: JobId) => void): Iterable<Counted> {
+  yield* runsIn(reader, setAside, add);
+  yield* acceptedIn(reader, setAside);
+}
+
 function* runsIn(reader: Reader, setAside: SetAside, add: (root: JobId) => void): Iterable<Counted> {
   let hash: Uint8Array = new Uint8Array(0);
   for (const { key, value } of reader.scan('runs', {})) {
-    const isRun = key.length === 16;
+    const isRun = key.length === jobIdBytes;
     let settled = 0;
     if (isRun) {
       const run = setAside.read('runs', key, () => readCountsOf(Buffer.from(key), Buffer.from(value)));
@@ -42,5 +49,13 @@ function* runsIn(reader: Reader, setAside: SetAside, add: (root: JobId) => void)
       if (run) add(run.root);
     }
     yield { hash, runs: isRun ? 1 : 0, records: 1, settled, bytes: value.length };
+  }
+}
+
+/** The runs of batches that have not begun. */
+function* acceptedIn(reader: Reader, setAside: SetAside): Iterable<Counted> {
+  for (const { key, value } of reader.scan('accepted_runs', {})) {
+    const block = setAside.read('accepted_runs', key, () => decodeAccepted(Buffer.from(key), Buffer.from(value)));
+    if (block) yield { hash: block.hash, runs: block.count, records: 0, settled: 0, bytes: 0 };
   }
 }

@@ -40,8 +40,8 @@ export class DefinitionVersions {
   readonly open = noRuns();
 
   /**
-   * Loads the stored definitions that are in use, and the counts of their open runs. False: the counts are incomplete, as in the state of
-   * an earlier version of headgate.
+   * Loads the stored definitions that are in use, and the counts of their open runs. False: the counts are incomplete, because one of them
+   * is unusable, or because an earlier version of headgate wrote the state.
    */
   load(reader: Reader, setAside: SetAside): boolean {
     for (const { key, value } of reader.scan('definitions', {})) {
@@ -50,12 +50,14 @@ export class DefinitionVersions {
         this.#add(unpack<PipelineDefinition>(value), Buffer.from(value)).stored = true;
       });
     }
+    let isWhole = true;
     for (const { key, value } of reader.scan('run_counts', {})) {
       const counts = setAside.read('run_counts', key, () => readRunCounts(value));
       if (counts) this.#countStored(key, counts);
+      else isWhole = false;
     }
     this.#changed.clear();
-    return this.open.records === reader.count('runs');
+    return isWhole && this.open.records === reader.count('runs');
   }
 
   /** Sets the counts of all versions to the counts of these runs. */
