@@ -60,11 +60,9 @@ export class ConcurrentProcesses {
     }
   }
 
-  /**
-   * Gives back to the ledger the tasks that running processes have not got yet. Each process ends once it has no open request. A process
-   * that is still starting gets its tasks nevertheless.
-   */
+  /** Gives back to the ledger the tasks that no process has got yet. Each process ends once it has no open request. */
   returnUnstarted(): void {
+    for (const run of this.#preparing.values()) run.giveBack(this.#sender, 'interrupted');
     this.retire([]);
   }
 

@@ -135,13 +135,18 @@ class Processes {
   readonly returned: (readonly [task: number, end: number])[] = [];
   readonly #stage = concurrentStage();
   readonly outcomes: Promise<readonly Outcome[]>;
+  /** The number of outcomes so far. */
+  ended = 0;
   readonly #processes: ConcurrentProcesses;
 
   constructor(more: Partial<HostedPlugin>) {
     this.#stage.plugin('p', script(echo), { persistent, ...more });
     const sender: Partial<HostSender> = { returned: (_, task, end) => void this.returned.push([task, end]), log() {} };
     this.outcomes = new Promise(resolve => {
-      sender.outcomes = (_, outcomes) => resolve(outcomes);
+      sender.outcomes = (_, outcomes) => {
+        this.ended += outcomes.length;
+        resolve(outcomes);
+      };
     });
     const { directory } = this.#stage;
     this.#processes = new ConcurrentProcesses(
@@ -153,8 +158,23 @@ class Processes {
     onTestFinished(() => this.#processes.kill());
   }
 
+  get idle(): boolean {
+    return this.#processes.idle;
+  }
+
   /** Submits a frame with two tasks, and cancels one of them in the same turn of the event loop. */
   cancelOf(task: number): void {
+    this.#submit();
+    this.#processes.cancel(1, task, 'cancelled');
+  }
+
+  /** Submits a frame with two tasks, and stops in the same turn of the event loop. */
+  stop(): void {
+    this.#submit();
+    this.#processes.returnUnstarted();
+  }
+
+  #submit(): void {
     const group = { count: 2, context: packedEmpty, pipeline: null, stepId: null, depth: 0, event: null, createdUs: 0 };
     const { head } = encodeFrame(
       {
@@ -166,7 +186,6 @@ class Processes {
       0,
     );
     new MessageReader((_, body) => this.#processes.submit(body, this.#stage.plugins[0]!)).push(Buffer.from(head));
-    this.#processes.cancel(1, task, 'cancelled');
   }
 }
 
@@ -180,6 +199,17 @@ it.each([
   expect(processes.returned).toEqual([[0, 1]]);
   expect(await processes.outcomes).toMatchObject([{ task: 1, verdict }]);
   expect(processes.returned).toHaveLength(1);
+});
+
+it.each([
+  ['their payloads wait for the schema check', { commands: { poll: { inputSchema: { type: 'object' } } } }],
+  ['their process is starting', {}],
+])('tasks go back at once if the host stops while %s, and never run', async (_, more) => {
+  const processes = new Processes(more as Partial<HostedPlugin>);
+  processes.stop();
+  expect(processes.returned).toEqual([[0, 2]]);
+  await expect.poll(() => processes.idle).toBe(true);
+  expect([processes.returned.length, processes.ended]).toEqual([1, 0]);
 });
 
 it('stops a cancelled task whose process takes no more tasks', async () => {
