@@ -55,6 +55,7 @@ export class Backups {
   #child: ChildProcess | null = null;
   #isRunning = false;
   #failure: string | null = null;
+  /** When the last backup failed, in ms of the process's monotonic clock. */
   #failedMs = 0;
   #newest: { readonly into: string; readonly storeId: string | null; readonly ms: number | null } | null = null;
 
@@ -129,13 +130,14 @@ export class Backups {
     const { everyMs, into, keep } = this.#options.config().backups;
     if (everyMs === null || this.#isRunning) return;
     const nowMs = Date.now();
-    if (this.#failure !== null && nowMs < this.#failedMs + Math.min(everyMs, retryMs)) return;
+    const sinceFailedMs = performance.now() - this.#failedMs;
+    if (this.#failure !== null && sinceFailedMs < Math.min(everyMs, retryMs)) return;
     const newestMs = this.#newestMs();
     if (newestMs !== null && nowMs >= newestMs && nowMs < newestMs + everyMs) return;
     void this.write(null).then(end => {
       if (end.kind === 'running') return;
       this.#failure = end.kind === 'written' ? null : end.reason;
-      this.#failedMs = Date.now();
+      this.#failedMs = performance.now();
       if (end.kind === 'written') this.#remove(into, keep);
     });
   }

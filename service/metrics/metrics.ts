@@ -1,5 +1,6 @@
 // The metrics of the service. A scrape reads shared memory, the stores, and the newest reports of the ledger, and asks no other thread.
 
+import { failuresName } from '../../actors/index/records/failures.ts';
 import { positionOf } from '../../actors/index/records/position.ts';
 import { searchName } from '../../actors/index/records/search-layout.ts';
 import { stopwatchName } from '../../actors/index/records/stopwatch.ts';
@@ -70,7 +71,7 @@ export function openMetrics(options: MetricsOptions) {
       indexes.closeGone();
       const index = indexes.current();
       index.refresh();
-      const atUs = Math.min(...[searchName, stopwatchName].map(name => positionOf(index, name).atUs));
+      const atUs = Math.min(...[searchName, stopwatchName, failuresName].map(name => positionOf(index, name).atUs));
       return { totals: readTotals(index), lagUs: lagUs(atUs) };
     } catch (error) {
       if (error instanceof IndexUnavailable) return null;
