@@ -24,6 +24,7 @@ const long = [
   'feature/kit/page',
   'feature/ui/dashboard',
   'feature/ui/page',
+  'feature/ui/work',
   'service/crash/actions',
   'unit/http/timeouts',
 ];
