@@ -94,7 +94,7 @@ export function openAdministration(options: AdministrationOptions) {
     summary(): { readonly [S in Status]: number } {
       reader.refresh();
       return {
-        queued: gauges.get('queued') + gauges.get('delayed') + gauges.get('scheduled'),
+        queued: gauges.get('queued') + gauges.get('retrying') + gauges.get('scheduled'),
         running: gauges.get('running') + gauges.get('runs'),
         ...settledRecently(reader, Date.now() * 1000),
       };

@@ -79,7 +79,7 @@ export function openEngine({ link, reader, gauges, hub, selecting, ...parts }: E
     pauses: openPauses(link, reader),
     schedules: openSchedules({ link, reader, config: parts.config }),
     /** The number of jobs that wait to run: queued jobs without a hold or pause, and jobs that wait for their next attempt. */
-    queueDepth: () => gauges.get('queued') + gauges.get('delayed') - gauges.get('held'),
+    queueDepth: () => gauges.get('queued') + gauges.get('retrying') - gauges.get('held'),
     events: new EventStreams({ hub, nowMs: Date.now, generation: () => [parts.config(), parts.uiSessions.endings] }),
     /**
      * Resolves when the job is on disk, or refused. If the job is accepted, `onJobEnd` is called once. The promise has resolved by then,

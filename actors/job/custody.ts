@@ -130,7 +130,7 @@ export function recover(state: JobState, turn: Turn, job: OpenAttempt): void {
     // policy is in the block, which is read only if the wait is long.
     const isLong = job.dueUs > turn.nowUs + lane.retry.backoffMaxMs * 1000;
     const latestUs = isLong ? turn.nowUs + state.policyOf(job).backoffMaxMs * 1000 : job.dueUs;
-    state.delay({ ...job, dueUs: Math.min(job.dueUs, latestUs) });
+    state.awaitRetry({ ...job, dueUs: Math.min(job.dueUs, latestUs) });
   }
 }
 

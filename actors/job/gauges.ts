@@ -3,7 +3,7 @@
 const names = [
   'queued',
   'running',
-  'delayed',
+  'retrying',
   'held',
   'paused',
   'scheduled',
@@ -14,7 +14,7 @@ const names = [
 ] as const;
 /**
  * `queued`: the number of queued jobs, excluding delayed jobs and jobs that wait for a retry. `running`: the number of jobs that hosts
- * have. `delayed`: the number of jobs that wait for a retry. `held`: the number of queued jobs that are held, by a pause or otherwise.
+ * have. `retrying`: the number of jobs that wait for a retry. `held`: the number of queued jobs that are held, by a pause or otherwise.
  * `paused`: the number of jobs that a pause holds. `scheduled`: the number of delayed jobs and runs. `runs`: the number of open runs.
  * `settledInRuns`: the number of settled jobs inside open runs. `journaled`: the time in µs of the newest commit in the journal; 0: the
  * journal is empty. `changes`: the number of jobs that the newest turn has accepted, plus the number of attempts that it has ended.

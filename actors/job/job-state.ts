@@ -232,7 +232,7 @@ export class JobState {
     const id = jobId(open.keyBytes, index);
     this.#writeAttempt(turn, open, id, index, attempt, status, false, startedUs, body);
     this.observations.job('job.retry_scheduled', turn.nowUs, open.plugin, open.command, id, errorOf(body));
-    this.delay(this.move(turn, job, custody, turn.nowUs + delayMs * 1000, attempt + 1));
+    this.awaitRetry(this.move(turn, job, custody, turn.nowUs + delayMs * 1000, attempt + 1));
   }
 
   /** Writes an ended attempt. `startedUs` null: its start was not observed. */
@@ -272,7 +272,7 @@ export class JobState {
     return moved;
   }
 
-  delay(job: OpenAttempt): void {
+  awaitRetry(job: OpenAttempt): void {
     this.retries.push(job);
   }
 
@@ -368,7 +368,7 @@ export class JobState {
     this.gauges.set({
       queued: this.unsettled - this.running - this.retries.size,
       running: this.running,
-      delayed: this.retries.size,
+      retrying: this.retries.size,
       held: this.waiting,
       paused: this.waiting === 0 ? 0 : this.paused,
       scheduled: this.scheduled,

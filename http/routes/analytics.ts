@@ -74,7 +74,7 @@ const getQueue = route({
     const body = {
       queue_depth: queue.queued,
       running_count: queue.running,
-      delayed_count: queue.delayed,
+      delayed_count: queue.retrying,
       scheduled_count: queue.scheduled,
       held_count: queue.held,
       paused_count: queue.paused,

@@ -20,7 +20,7 @@ export function writeOverview(overview: Overview): string {
     queue: {
       queue_depth: queue.queued,
       running_count: queue.running,
-      delayed_count: queue.delayed,
+      delayed_count: queue.retrying,
       scheduled_count: queue.scheduled,
       held_count: queue.held,
       paused_count: queue.paused,

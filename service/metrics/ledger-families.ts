@@ -11,7 +11,7 @@ export function gaugeFamilies(gauges: Gauges): readonly MetricFamily[] {
   const states = {
     queued: gauges.get('queued') - gauges.get('held'),
     running: gauges.get('running'),
-    retrying: gauges.get('delayed'),
+    retrying: gauges.get('retrying'),
     scheduled: gauges.get('scheduled'),
     held: gauges.get('held') - gauges.get('paused'),
     paused: gauges.get('paused'),

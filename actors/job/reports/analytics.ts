@@ -27,7 +27,7 @@ export function queueState(state: JobState, dispatcher: Dispatcher, nowUs: numbe
     kind: 'queue',
     queued: state.unsettled - state.running - state.retries.size - held,
     running: state.running,
-    delayed: state.retries.size,
+    retrying: state.retries.size,
     held: held - paused,
     paused,
     scheduled,

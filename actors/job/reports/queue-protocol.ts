@@ -9,7 +9,7 @@ export type QueueReply = {
   readonly queued: number;
   readonly running: number;
   /** The number of jobs that wait for the time of their next attempt. */
-  readonly delayed: number;
+  readonly retrying: number;
   /** The number of jobs that are held for a reason other than a pause. */
   readonly held: number;
   /** The number of jobs that a pause holds. */

@@ -216,7 +216,7 @@ export class Commits {
     let jobs = 0;
     for (const { plugin, unsettled, delayed, keyBytes } of this.#open.values())
       if (isHosted(plugin) && !this.#poison.has('open', keyBytes)) jobs += unsettled - delayed;
-    const counted = gauges.get('queued') + gauges.get('running') + gauges.get('delayed');
+    const counted = gauges.get('queued') + gauges.get('running') + gauges.get('retrying');
     holds(counted === jobs, () => `the ledger counts ${counted} unsettled jobs, and ${jobs} are on disk`);
     const runs = this.#countedRuns.open;
     holds(gauges.get('runs') === runs, () => `the ledger has ${gauges.get('runs')} open runs, and ${runs} are on disk`);

@@ -348,7 +348,7 @@ export class World {
 
   get #unsettled(): number {
     const { gauges } = this.#ledger;
-    const waiting = gauges.get('queued') + gauges.get('delayed') + gauges.get('scheduled');
+    const waiting = gauges.get('queued') + gauges.get('retrying') + gauges.get('scheduled');
     return waiting + gauges.get('running') + gauges.get('runs');
   }
 
