@@ -5,7 +5,7 @@ import { parseDuration } from '../config/quantity.ts';
 /** The longest duration in whole days that a timer of Node can take. A timer of 2^31 ms or more fires at once. */
 const timerMsMax = 24 * 86_400_000;
 
-/** Parses a duration such as 30s. Returns milliseconds, at most `timerMsMax`. */
+/** Parses a duration such as 30s, in milliseconds. Throws InvalidArgumentError if it is no duration, or longer than `timerMsMax`. */
 export function parseMs(text: string): number {
   const ms = parseDuration(text);
   if (ms === undefined) throw new InvalidArgumentError('a duration looks like 500ms, 30s, 5m or 1h.');

@@ -13,7 +13,7 @@ export type Link = {
   /** Sends the message with a `replyTo` added; resolves with the answer. Rejects with ThreadGone after `fail`. */
   ask<Answer>(actor: string, message: object, recall?: WithdrawnAsk<Answer>): Promise<Answer>;
   reply(to: ReplyTo, value: unknown): void;
-  /** Sends the collected messages now, without waiting for `schedule`. */
+  /** Sends the collected messages now, without waiting for the flush that `LinkOptions.schedule` arranges. */
   flush(): void;
   /** Like `flush`, but does nothing if all collected messages may still wait. */
   flushDue(): void;

@@ -15,7 +15,7 @@ import type { UiSessions } from './ui-sessions.ts';
 
 /** The part of the HTTP servers that the service uses. */
 export interface Listeners {
-  /** The HTTP server in use, for the doctor. */
+  /** The name of the HTTP implementation in use, for the doctor. If uWebSockets.js could not be loaded, the reason follows in parentheses. */
   readonly detail: string;
   served(): readonly ListenerCertificate[];
   renew(certificates: Certificates): void;

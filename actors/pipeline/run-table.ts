@@ -112,7 +112,7 @@ export class RunTable {
   turn!: Turn;
   /** Whether the configuration has a hook for the end of runs. */
   hasRunHooks = false;
-  /** Counts turns. Writes of earlier turns are committed. */
+  /** The number of the current turn. Reads of the store show what turns with lower numbers wrote, but not what this turn has written. */
   turnNumber = 0;
   /** The size of the payloads, baggage, bodies of reused jobs, and parts of values that this turn has created. */
   bytesInTurn = 0;

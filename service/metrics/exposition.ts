@@ -113,8 +113,8 @@ function escaped(text: string, isQuoted = false): string {
 const knownLimits = new WeakMap<readonly number[], readonly Buffer[]>();
 
 /**
- * The limits of a histogram's buckets, each with the text between the limit and the count. Except `+Inf`, limits have a decimal point, as OpenMetrics
- * requires. Both formats write the same limits, so a scraper sees the same series.
+ * The limits of a histogram's buckets, each followed by the characters `"} ` that stand before the count. Limits other than `+Inf` have a
+ * decimal point, as OpenMetrics requires. The Prometheus format has the same texts, so that a scraper sees the same series in both formats.
  */
 function limitTexts(limits: readonly number[]): readonly Buffer[] {
   let texts = knownLimits.get(limits);

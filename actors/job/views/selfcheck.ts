@@ -41,8 +41,8 @@ export type Findings = {
 };
 
 /**
- * Returns the ids of those jobs among `ids` (16 bytes each) that no host has. Null: unknown, because the service has not read all
- * unsettled jobs yet, or because no service runs, as in the check of a backup.
+ * Returns the ids of those jobs among `ids` (16 bytes each) that no host has. Null: unknown. No service runs (as in the check of a
+ * backup), the service has not read all unsettled jobs yet, or its ledger thread does not answer.
  */
 export type FindIdle = (ids: Uint8Array) => Promise<Uint8Array | null>;
 

@@ -1,4 +1,4 @@
-// Makes the payloads of steps that have `with`. Large payloads are made in steps, which may take several turns, and are written in parts.
+// Makes the payloads of steps that have `with`. A large payload is written in parts, and making it may take several turns.
 import type { Path } from '../../../config/pipeline/definition.ts';
 import { overlayMap } from '../../../runtime/overlay.ts';
 import { pack } from '../../../runtime/packing.ts';
