@@ -1,5 +1,5 @@
-// Collects the files that a lock covers, with their hashes, and reports unsafe paths. A lock covers the configuration files, the files of the
-// plugins outside node_modules, and all entrypoints.
+// Collects the files that a lock covers, with their hashes, and reports unsafe paths. A lock covers the configuration files, the files of each
+// plugin except those in its node_modules directories, and all entrypoints.
 import { createHash } from 'node:crypto';
 import { dirname, join, relative } from 'node:path';
 import type { ConfigReading } from '../reading.ts';

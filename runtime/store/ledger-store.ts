@@ -89,7 +89,10 @@ export function openReaderBeside(path: string): Reader {
   };
 }
 
-/** Opens the ledger as `openReaderBeside` does. Until `leave`, no process recovers it. Call `leave` after closing the environment. */
+/**
+ * Opens the LMDB environment for `openReaderBeside`, and recovers the ledger if that is needed. No other process recovers the ledger until `leave` is called. Call `leave`
+ * after closing the environment.
+ */
 export function openBeside(path: string): { readonly lmdb: Lmdb<Table>; leave(): void } {
   const commitLock = openCommitLock(path);
   try {

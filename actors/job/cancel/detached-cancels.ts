@@ -29,7 +29,7 @@ type Detached = { readonly run: JobId; readonly root: JobId; readonly cancel: Ca
 
 export class DetachedCancels {
   readonly #reader: Reader;
-  /** Returns the origin of an open run. The run may not be stored yet. Null: the run is a root, is not open, or was read from the store. */
+  /** Returns the origin of an open run that may not be stored yet. Null: the run is a root, is not open, or the store has its origin. */
   readonly #begun: (run: JobId) => BegunRun | null;
   readonly #cancels = new Map<string, Detached>();
   /** The number of detached cancels per tree, by root. */

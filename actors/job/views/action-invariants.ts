@@ -1,5 +1,5 @@
-// Invariants of actions over many jobs: an open action has a record in `actions` and an open job. It has handled no more jobs than its limit
-// allows, and no job that was accepted after its moment.
+// Invariants of actions over many jobs. An open action has a record in `actions`, and its own job is open. It has handled no more jobs than
+// its limit allows, and no job that was accepted after its filter was evaluated (`Moment`).
 import { blockOf, formatId, indexOf, jobId } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { decodeAction, takenBy } from '../records/action.ts';

@@ -133,7 +133,7 @@ function calledFrom(run: Run, step: CallStep, position: StepPosition, payload: U
     submittedBy: run.submittedBy,
     parent: cause ?? run.id,
     root: run.root ?? run.id,
-    // Only jobs count as hops, so the called run has the depth of the token that called it.
+    // `depth` is the depth of the token plus one, for a job of the step. The run does not count, so it has the depth of the token.
     depth: depth - 1,
     event,
     context,

@@ -4,7 +4,7 @@ import { type Condition, type PipelineDefinition, pathText, type Step } from '..
 import { isSecretKey, redacted } from '../../../config/view.ts';
 import type { JsonObject } from '../../../runtime/packing.ts';
 
-/** The pipeline as JSON. `with` and `baggage` are left out. */
+/** The pipeline as JSON, without `with`, `baggage` and `retry` of its steps. */
 export function drawnPipeline(pipeline: PipelineDefinition): JsonObject {
   const { name, description, on, onHook, executionMode, timeoutMs, inputSchema, steps, onFailure } = pipeline;
   const { deadlineMs, phaseTimeoutMs, finally: last } = pipeline;
