@@ -25,8 +25,8 @@ export type BackupsOptions = {
 /** The state of the scheduled backups, for the doctor and the metrics. */
 export type BackupCondition = {
   /**
-   * When the newest whole backup in `backups.into` was begun. Backups of other stores, and backups whose names are not times, do not count.
-   * Null: there is none, or the directory cannot be read.
+   * When the newest whole backup in `backups.into` was begun. Backups of other stores, backups whose names are not times, and backups with a time in
+   * the future do not count. Null: there is none, or the directory cannot be read.
    */
   readonly newestMs: number | null;
   /** Why the last scheduled backup was not written. Null: it was written, or no scheduled backup has been tried. */
@@ -138,15 +138,15 @@ export class Backups {
       if (end.kind === 'running') return;
       this.#failure = end.kind === 'written' ? null : end.reason;
       this.#failedMs = performance.now();
-      if (end.kind === 'written') this.#remove(into, keep);
+      if (end.kind === 'written') this.#remove(into, keep, basename(end.path));
     });
   }
 
-  /** Removes old backups and old segments of the commit log. Must be called only after a newer backup was written. */
-  #remove(into: string, keep: number): void {
+  /** Removes old backups and old segments of the commit log, after the backup with the name `written` was written. */
+  #remove(into: string, keep: number, written: string): void {
     const { log } = this.#options;
     try {
-      for (const path of removeOlder(into, keep)) log.info({ path }, 'an old backup was removed');
+      for (const path of removeOlder(into, keep, written, Date.now())) log.info({ path }, 'an old backup was removed');
       const logs = removeOldLogs(into, this.#options.storeId());
       if (logs.length > 0) log.info({ segments: logs.length }, 'the commit log before the oldest backup was removed');
     } catch (error) {
@@ -165,7 +165,7 @@ export class Backups {
     if (this.#newest?.into === into && this.#newest.storeId === storeId) return this.#newest.ms;
     let ms: number | null = null;
     try {
-      ms = newestBackupMs(into, storeId);
+      ms = newestBackupMs(into, storeId, Date.now());
     } catch (error) {
       log.error({ into, reason: (error as Error).message }, 'the directory of the backups cannot be read');
     }

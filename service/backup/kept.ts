@@ -6,7 +6,7 @@ import { firstTurn } from '../../runtime/commit-log/log-reader.ts';
 import { listSegments } from '../../runtime/commit-log/segments.ts';
 import { syncDirectory } from '../../runtime/durable-file.ts';
 import { manifestName, readManifest } from './manifest.ts';
-import { backupNamePattern } from './write.ts';
+import { backupNamePattern, nameOf } from './write.ts';
 
 /** The names of the backups in `into` that have times as names, newest first. Backups that are not whole are included. */
 export function namesIn(into: string): readonly string[] {
@@ -17,13 +17,14 @@ export function namesIn(into: string): readonly string[] {
 
 /**
  * When the newest whole backup of this store was begun, in ms. Null: no such backup exists. A backup without a store id counts for every store. If
- * `storeId` is null, every backup counts.
+ * `storeId` is null, every backup counts. Backups with a time after `nowMs` do not count: the clock was wrong when they were begun.
  */
-export function newestBackupMs(into: string, storeId: string | null): number | null {
+export function newestBackupMs(into: string, storeId: string | null, nowMs: number): number | null {
   for (const name of namesIn(into)) {
     try {
       const { store_id: id, created_at: createdAt } = readManifest(join(into, name));
-      if (!id || storeId === null || id === storeId) return Date.parse(createdAt);
+      const ms = Date.parse(createdAt);
+      if (ms <= nowMs && (!id || storeId === null || id === storeId)) return ms;
     } catch {
       // The manifest of this backup cannot be used, so the next older backup counts.
     }
@@ -32,14 +33,17 @@ export function newestBackupMs(into: string, storeId: string | null): number | n
 }
 
 /**
- * Removes all but the newest `keep` whole backups, and returns the paths of the removed ones. The manifest is removed first: a directory
- * that a crash leaves behind has no manifest, and is removed the next time.
+ * Removes all but the newest `keep` whole backups, and returns the paths of the removed ones. `written` is the name of the backup that was just
+ * written: it is the newest. Backups with a time after `nowMs` count as the oldest. The manifest is removed first: a directory that a crash leaves
+ * behind has no manifest, and is removed the next time.
  */
-export function removeOlder(into: string, keep: number): readonly string[] {
+export function removeOlder(into: string, keep: number, written: string, nowMs: number): readonly string[] {
   const names = namesIn(into);
   const whole = names.filter(name => existsSync(join(into, name, manifestName)));
-  const kept = new Set(whole.slice(0, keep));
-  const removed = names.filter(name => !kept.has(name)).map(name => join(into, name));
+  const now = nameOf(new Date(nowMs));
+  const newestFirst = new Set([written, ...whole.filter(name => name <= now), ...whole.filter(name => name > now)]);
+  const kept = [...newestFirst].slice(0, keep);
+  const removed = names.filter(name => !kept.includes(name)).map(name => join(into, name));
   for (const path of removed) {
     if (existsSync(join(path, manifestName))) {
       rmSync(join(path, manifestName));
@@ -60,8 +64,8 @@ export function removeOldLogs(into: string, storeId: string | null): readonly st
   for (const name of namesIn(into)) {
     const path = join(into, name);
     if (!existsSync(join(path, manifestName))) continue;
-    const manifest = readManifest(path);
-    if (manifest.store_id && manifest.turn) oldest.set(manifest.store_id, manifest.turn.number);
+    const { store_id: id, turn } = readManifest(path);
+    if (id && turn) oldest.set(id, Math.min(oldest.get(id) ?? Infinity, turn.number));
   }
   const removed: string[] = [];
   for (const name of readdirSync(into)) {

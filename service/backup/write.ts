@@ -96,7 +96,7 @@ export async function writeBackup(order: BackupOrder): Promise<Backup> {
 /** The pattern of the names that backups get in a directory. These names sort by time. */
 export const backupNamePattern = /^headgate-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ$/;
 
-function nameOf(at: Date): string {
+export function nameOf(at: Date): string {
   return `headgate-${at.toISOString().slice(0, 19).replaceAll(':', '-')}Z`;
 }
 

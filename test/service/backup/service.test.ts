@@ -1,12 +1,13 @@
 // Backups that a running service writes, on schedule and by a call; and what the commands say of a state.
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { formatVersion } from '../../../runtime/store/format.ts';
 import { headgate } from '../../feature/cli/headgate.ts';
-import { shareGateway, startGateway } from '../gateway/gateway.ts';
+import { Gateway, shareGateway, startGateway } from '../gateway/gateway.ts';
 import { echo } from '../gateway/sources.ts';
 import { until } from '../gateway/until.ts';
+import { writeManifest } from './write-manifest.ts';
 
 const gateway = shareGateway({ plugins: { echo } });
 const into = () => join(gateway.directory, 'backups');
@@ -105,6 +106,20 @@ test('a restored state, which has another id, does not count the backups of the 
     return checks.find(({ name, detail }) => name === 'backups' && detail.startsWith('the newest in'));
   });
   expect(check).toMatchObject({ passed: true });
+});
+
+test('a backup from a time when the clock was ahead is not the newest one, and the next backup replaces it', async () => {
+  const other = new Gateway({ plugins: { echo }, backups: { every: '1h', keep: 1 } });
+  onTestFinished(() => other.discard());
+  const place = join(other.directory, 'backups');
+  writeManifest(join(place, 'headgate-2999-01-01T00-00-00Z'), { created_at: '2999-01-01T00:00:00.000Z' });
+  await other.start();
+  await until('a backup is written', () => other.log.some(({ msg }) => msg === 'a backup was written'));
+  const { checks } = (await other.call('GET', '/system/doctor')).body as { checks: { name: string; detail: string }[] };
+  const [, newestAt] =
+    /the newest in .* is of (\S+)$/.exec(checks.find(({ name }) => name === 'backups')!.detail) ?? [];
+  expect(Date.parse(newestAt!)).toBeLessThanOrEqual(Date.now());
+  expect(readdirSync(place)).toEqual([`headgate-${newestAt!.slice(0, 19).replaceAll(':', '-')}Z`]);
 });
 
 test('state info, upgrade and export read a state beside its service', async () => {

@@ -1,0 +1,57 @@
+// Which backups and which segments of the commit log stay, where the clock was wrong when a backup was written.
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { archiveOf } from '../../../runtime/commit-log/archive.ts';
+import { headerBytes, writeHeader } from '../../../runtime/commit-log/part.ts';
+import { segmentPath } from '../../../runtime/commit-log/segments.ts';
+import { newestBackupMs, removeOlder, removeOldLogs } from '../../../service/backup/kept.ts';
+import type { BackupManifest } from '../../../service/backup/manifest.ts';
+import { writeManifest } from './write-manifest.ts';
+
+const storeId = '00000000-0000-4000-8000-000000000000';
+const [first, second, ahead, later] = ['2026-01-01', '2026-01-02', '2026-06-01', '2026-06-02'].map(
+  day => `headgate-${day}T00-00-00Z`,
+) as [string, string, string, string];
+const nowMs = Date.parse('2026-01-03T00:00:00Z');
+
+function directory(): string {
+  const into = mkdtempSync(join(tmpdir(), 'headgate-kept-'));
+  onTestFinished(() => rmSync(into, { recursive: true }));
+  return into;
+}
+
+function put(into: string, name: string, turn: BackupManifest['turn'] = null): void {
+  writeManifest(join(into, name), { store_id: storeId, created_at: `${name.slice(9, 19)}T00:00:00.000Z`, turn });
+}
+
+test('a backup with a time in the future is not the newest, and is removed first', () => {
+  const into = directory();
+  for (const name of [first, second, ahead, later]) put(into, name);
+  expect(newestBackupMs(into, storeId, nowMs)).toBe(Date.parse('2026-01-02T00:00:00Z'));
+  expect(removeOlder(into, 3, second, nowMs)).toEqual([join(into, ahead)]);
+  expect(removeOlder(into, 1, second, nowMs)).toEqual([join(into, later), join(into, first)]);
+  expect(readdirSync(into)).toEqual([second]);
+});
+
+test('the backup that was just written stays, even if the clock was set back meanwhile', () => {
+  const into = directory();
+  for (const name of [first, second, ahead]) put(into, name);
+  expect(removeOlder(into, 1, ahead, nowMs)).toEqual([join(into, second), join(into, first)]);
+});
+
+test('the log stays from the oldest turn of all backups on, whatever their times are', () => {
+  const into = directory();
+  put(into, second, { number: 30, at: '2026-01-02T00:00:00.000Z' });
+  put(into, ahead, { number: 15, at: '2026-06-01T00:00:00.000Z' });
+  const archive = archiveOf(into, storeId);
+  mkdirSync(archive);
+  for (const number of [1, 2, 3, 4]) {
+    const header = Buffer.alloc(headerBytes);
+    const none = { epoch: 1, atUs: 0, checkpoint: 0, part: 0, bytes: 0, turnBytes: 0, turnChecksum: 0 };
+    writeHeader(header, { segment: number, lsn: 10 * (number - 1) + 1, ...none });
+    writeFileSync(segmentPath(archive, number), header);
+  }
+  expect(removeOldLogs(into, storeId)).toEqual([segmentPath(archive, 1)]);
+});
