@@ -117,10 +117,11 @@ export class Host implements PluginHost {
     // The process has ended, and the task with it.
     if (running === null) return;
     const name = `${frameId} ${task}`;
-    this.#unconfirmed.set(
-      name,
-      setTimeout(() => running.kill(), confirmMsMax),
-    );
+    // A task may be cancelled again before the first cancel is confirmed: one timer waits for the first confirmation.
+    if (!this.#unconfirmed.has(name)) {
+      const late = setTimeout(() => running.kill(), confirmMsMax);
+      this.#unconfirmed.set(name, late);
+    }
     running.send({ head: taskMessage('cancel', frameId, task, reason) });
   }
 

@@ -52,6 +52,19 @@ it('one that does not confirm a cancel in time is killed with its jobs', async (
   expect((await stage.run('p')).result).not.toBe(String(pid));
 });
 
+it('one that confirms lives on, however often a task is cancelled before', async () => {
+  const stage = new Stage(1).plugin('p', code);
+  const pid = (await stage.run('p')).result;
+  const waiting = stage.frame('p', { payload: { waits: true } });
+  await until('the job runs', () => existsSync(join(stage.directory, 'plugins', 'p', 'began')));
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  await Promise.all([stage.cancel(0), stage.cancel(0)]);
+  expect((await waiting).lost).toBe(null);
+  vi.advanceTimersByTime(confirmMsMax);
+  vi.useRealTimers();
+  expect((await stage.run('p')).result).toBe(pid);
+});
+
 it('one that answers lives on', async () => {
   const { runDirectory, directory } = new Stage(1);
   const said: string[] = [];
