@@ -30,6 +30,7 @@ import {
   park,
   takeElement,
   takePayloads,
+  waitsForCommit,
 } from './fanout.ts';
 import { elementBytesMax, isLargeNext, makeElement } from './large-element.ts';
 
@@ -131,10 +132,11 @@ export class Expansion {
     expandable.delete(name);
     const run = this.#table.find(name);
     if (!run || run.failure !== null) return true;
-    if (this.#table.isPaused(run)) {
-      this.#paused.add(name);
-      this.#table.dropEvaluations(run);
-    } else if (run.reuse?.isIndexed === false) this.#index(run);
+    const isPaused = this.#table.isPaused(run);
+    if (isPaused) this.#paused.add(name);
+    // A run without room continues when jobs of it settle (`resume`).
+    if (isPaused || !hasRoom(run)) this.#table.dropEvaluations(run);
+    else if (run.reuse?.isIndexed === false) this.#index(run);
     else if (this.#mustWait(nextFan(run))) this.#later.push(name);
     else {
       blaming({ kind: 'run', id: run.id }, () => this.#expand(run));
@@ -370,14 +372,6 @@ function nextFan({ fans }: Run): FanOut | undefined {
     crowded ??= fan;
   }
   return crowded ?? fans.values().next().value;
-}
-
-/**
- * Whether the fan-out must wait for the commit of the turn that has added it. That turn may be writing the list of the fan-out, or the
- * records from which the payload of a phase is made.
- */
-function waitsForCommit(fan: FanOut | undefined): boolean {
-  return fan?.plan != null && ('isBehindJob' in fan.plan || 'isPhase' in fan.plan) && !fan.stored;
 }
 
 function hasRoom(run: Run): boolean {

@@ -81,6 +81,14 @@ export function park(id: number, plan: ParkedPlan): FanOut {
   return { id, count: 1, index: 0, at: 0, plan, stored: false };
 }
 
+/**
+ * Whether the fan-out must wait for the commit of the turn that has added it. That turn may be writing the list of the fan-out, or the
+ * records from which the payload of a phase is made.
+ */
+export function waitsForCommit(fan: FanOut | undefined): boolean {
+  return fan?.plan != null && ('isBehindJob' in fan.plan || 'isPhase' in fan.plan) && !fan.stored;
+}
+
 export function encodePlan(plan: FanPlan | ParkedPlan): Uint8Array {
   if ('isBehindJob' in plan) return pack({ ...plan, list: packedNull, result: null });
   if (!('parted' in plan)) return pack(plan);

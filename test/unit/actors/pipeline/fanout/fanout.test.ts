@@ -1,5 +1,6 @@
 // Fan-outs: one job per element, expanded a part at a time.
 import { describe, expect, it } from 'vitest';
+import { unsettledMax } from '../../../../../actors/pipeline/fanout/expansion.ts';
 import { bytesPerTurnMax } from '../../../../../actors/pipeline/run-table.ts';
 import { payloads, plugins, stage } from '../cast.ts';
 import { contextOf, errorOf, type Job, resultOf, Stage } from '../stage.ts';
@@ -113,6 +114,35 @@ describe('a foreach', () => {
     s.finish();
     expect(resultOf(s.jobs.get(id)!)).toEqual({ succeeded: 40_000, failed: 0 });
     expect(Math.max(...s.created.map(({ payloads: { length } }) => length))).toBe(1024);
+    expect(s.leftovers()).toBe(0);
+  });
+
+  it('inside a foreach is held to the same number of unsettled jobs, also after a start and after a pause', () => {
+    const s = stage([
+      { uses: 'echo', foreach: 'payload.pages' },
+      { uses: 'double', foreach: 'payload.item' },
+      { uses: 'sink', join: 'all', collect: 'counts' },
+    ]);
+    const page = Array.from({ length: 1000 }, (_, i) => i);
+    const id = s.start('p', { pages: Array.from({ length: 60 }, () => page) });
+    let most = 0;
+    const turn = (jobs: number) => {
+      s.work(jobs);
+      most = Math.max(most, s.waiting.length);
+    };
+    // Each page that ends adds a fan-out.
+    for (let n = 0; n < 60; n++) turn(1);
+    expect(s.of('echo').every(({ status }) => status === 'succeeded')).toBe(true);
+    s.restart();
+    turn(0);
+    s.paused.add('p');
+    turn(0);
+    s.resume('p');
+    turn(0);
+    expect(most).toBeGreaterThan(15_000);
+    expect(most).toBeLessThanOrEqual(unsettledMax);
+    s.finish();
+    expect(resultOf(s.jobs.get(id)!)).toEqual({ succeeded: 60_000, failed: 0 });
     expect(s.leftovers()).toBe(0);
   });
 });
