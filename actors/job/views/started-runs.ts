@@ -14,21 +14,27 @@ const afterBlocks = Buffer.alloc(12, 0xff);
 export function hasStarted(reader: Reader, open: ReadonlyMap<KeyText, OpenBlock>, run: JobId): boolean {
   for (const entry of reader.scan('tree', { from: run, to: Buffer.concat([run, afterBlocks]) })) {
     const key = Buffer.from(entry.key.subarray(jobIdBytes));
-    const block = open.get(keyText(key)) ?? openOf(reader, key);
+    const stored = openOf(reader, key);
+    const block = open.get(keyText(key)) ?? stored;
     if (block && !isHosted(block.plugin)) continue;
     const ranges = rangesOf(entry.value);
     for (let pair = 0; pair < ranges.length; pair += 2) {
       for (let index = ranges[pair]!; index < ranges[pair + 1]!; index++) {
         if (block?.isUnstarted(index)) continue;
-        const isOpen = block !== undefined && !block.isSettled(index);
-        // A job that ended without an attempt has a log of attempt 0, and has not started.
-        if (isOpen || hasAttempt(reader, jobId(key, index))) return true;
+        // A job that has ended in this turn has no attempt in the store yet, but `stored` shows it as open.
+        if (isStarted(block, index) || isStarted(stored, index) || hasAttempt(reader, jobId(key, index))) return true;
       }
     }
   }
   return false;
 }
 
+/** Whether the job is open, and has been dispatched. */
+function isStarted(open: OpenBlock | undefined, index: number): boolean {
+  return open !== undefined && !open.isSettled(index) && !open.isUnstarted(index);
+}
+
+/** Whether an attempt of the job has ended. A job that ended without an attempt has a log of attempt 0. */
 function hasAttempt(reader: Reader, id: JobId): boolean {
   return (latestAttempt(reader, id)?.number ?? 0) > 0;
 }
