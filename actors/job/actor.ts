@@ -373,10 +373,10 @@ export function startJobActor(options: JobActorOptions): JobActor {
       // If a timer is due, delayed jobs may become held, and held jobs may expire.
       areHoldsDue ||= delayed.isDue(turn.nowUs);
       const isBehind = delayed.step(turn);
+      // `cancelling.step` may have ended held jobs, and runs whose hooks begin others: these must be sealed.
+      const isWalking = state.isLoaded && cancelling.step(turn);
       runs.seal(turn);
       acceptor.seal(turn);
-      const isWalking = state.isLoaded && cancelling.step(turn);
-      // `cancelling.step` may have ended held jobs.
       if (areHoldsDue || isWalking) dispatcher.keepHolds(turn);
       areHoldsDue = isWalking;
       const isSearching = exempt.step(turn);
