@@ -145,9 +145,17 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
     if (!plan || fireAll(turn, schedule, plan.runs)) setNext(schedule);
   }
 
-  /** Fires these occurrences. False: an occurrence was refused. It and all later ones are tried again. */
+  /**
+   * Fires these occurrences; with `if_running: replace`, only the first one. False: the schedule is due again soon. An occurrence was
+   * refused, and it and all later ones are tried again, or some occurrences are left for the next turn.
+   */
   function fireAll(turn: Turn, schedule: OpenSchedule, runs: readonly number[]): boolean {
     for (const [place, dueMs] of runs.entries()) {
+      // The next occurrence cancels the job of this one, which is possible only after the commit.
+      if (place > 0 && schedule.definition!.ifRunning === 'replace') {
+        due.set(schedule, msOf(turn) + 1);
+        return false;
+      }
       const refused = firer.fire(turn, schedule, dueMs);
       if (!refused) continue;
       const { recurrence, originMs } = schedule.record;
