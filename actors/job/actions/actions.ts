@@ -149,7 +149,7 @@ export class Actions {
   }
 
   #end(turn: Turn, { id, createdUs, plan, progress }: OpenAction, cancel: Cancel | null): void {
-    const { completions, minutes, observations } = this.#state;
+    const { completions, minutes, observations, awaited } = this.#state;
     const status = cancel ? 'cancelled' : 'succeeded';
     const error = cancel ? cancelText(cancel) : undefined;
     const result = resultOf(plan.matched, progress);
@@ -159,6 +159,7 @@ export class Actions {
     const owner = { plugin: headgatePlugin, command: plan.operation, submittedBy: plan.by, createdUs, inStep: false };
     completions.attempt(turn.batch, owner, id, 1, attempt);
     minutes.settled(status, turn.nowUs);
+    if (!awaited.isEmpty) awaited.ended(id, turn);
     turn.batch.remove('actions', id);
     turn.batch.remove('open', blockOf(id));
     this.#open.delete(keyText(id));

@@ -6,17 +6,21 @@ import { type Loop, startLoop } from '../../../../runtime/loop.ts';
 import type { Store } from '../../../../runtime/store/store.ts';
 import { config, noPipeline } from './simulator.ts';
 
-/** The test gives the loop its handler. `onReply`: called with each reply of a committed turn. A turn that fails throws. */
+/**
+ * The test gives the loop its handler. `onReply`: called with each reply of a committed turn; `onSend`: with each message to another thread. A
+ * turn that fails throws.
+ */
 export function bareJobActor(
   store: Store,
   nowUs: () => number,
   onReply: (value: unknown) => void = () => {},
+  onSend: (actor: string, message: unknown) => void = () => {},
 ): { readonly loop: Loop; readonly job: JobActor } {
   const loop = startLoop({
     store,
     clock: { nowUs },
     schedule: () => {},
-    send: () => {},
+    send: onSend,
     reply: (_, value) => onReply(value),
     onFailure: error => {
       throw error;
