@@ -42,8 +42,7 @@ import { Retention } from './retention/retention.ts';
 import { RunJobs } from './run-jobs.ts';
 import { type AllJobCalls, scheduledJobs } from './scheduled-jobs.ts';
 import { Delayed } from './times/delayed.ts';
-import { runNow } from './times/run-now.ts';
-import type { RunNowReply } from './times/time-protocol.ts';
+import { askRunNow } from './times/run-now.ts';
 
 /** A message that the ledger thread sends to itself, for instance when a timer fires. Only `stop` comes from the main thread. */
 export type InnerMessage =
@@ -175,10 +174,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
         turn.reply(message.replyTo, { kind: 'held', held: held(message) } satisfies HeldReply);
         break;
       case 'run_now':
-        turn.reply(message.replyTo, {
-          kind: 'run_now',
-          wasWaiting: runNow(parts, turn, message.id),
-        } satisfies RunNowReply);
+        turn.reply(message.replyTo, askRunNow(parts, turn, message));
         break;
       case 'reschedule':
         turn.reply(message.replyTo, delayed.ask(turn, message));

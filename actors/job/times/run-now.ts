@@ -4,14 +4,22 @@ import type { Turn } from '../../../runtime/turn.ts';
 import type { Dispatcher } from '../dispatch/dispatch.ts';
 import { enqueue } from '../dispatch/enqueue.ts';
 import type { JobState } from '../job-state.ts';
+import type { RefusedWork } from '../protocol.ts';
 import { keyText } from '../records/open.ts';
 import type { Delayed } from './delayed.ts';
+import type { RunNow, RunNowReply } from './time-protocol.ts';
 
 export type RunNowOptions = { readonly state: JobState; readonly dispatcher: Dispatcher; readonly delayed: Delayed };
 
+/** Refuses the order until all unsettled jobs have been read since the start: the job may wait and not have been read. */
+export function askRunNow(options: RunNowOptions, turn: Turn, { id }: RunNow): RunNowReply | RefusedWork {
+  if (!options.state.isLoaded) return { kind: 'refused', refusal: 'unavailable' };
+  return { kind: 'run_now', wasWaiting: runNow(options, turn, id) };
+}
+
 /**
- * Lets a job that waits for a time run at once. False: the job does not wait for a time, or its open record is unusable or has not been read
- * since the start.
+ * Lets a job that waits for a time run at once. False: the job does not wait for a time, or its open record is unusable. Must not be called
+ * before all unsettled jobs have been read since the start.
  */
 export function runNow({ state, dispatcher, delayed }: RunNowOptions, turn: Turn, id: JobId): boolean {
   const open = state.open.get(keyText(blockOf(id)));

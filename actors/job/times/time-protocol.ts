@@ -2,7 +2,10 @@
 import type { JobId } from '../../../runtime/ids.ts';
 import type { ReplyTo } from '../../../runtime/turn.ts';
 
-/** From the main thread: make the next attempt of a job, or a delayed job or run, due at once. Answered with a RunNowReply. */
+/**
+ * From the main thread: make the next attempt of a job, or a delayed job or run, due at once. Answered with a RunNowReply or a
+ * RefusedWork.
+ */
 export type RunNow = { readonly kind: 'run_now'; readonly replyTo: ReplyTo; readonly id: JobId };
 export type RunNowReply = { readonly kind: 'run_now'; readonly wasWaiting: boolean };
 
