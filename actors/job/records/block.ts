@@ -185,10 +185,11 @@ export function decodeBlock(bytes: Uint8Array): Block {
   return new DecodedBlock(bytes);
 }
 
-/** Decodes the block and all its groups. `count`: the number of jobs in its open record. Throws if the block is unusable. */
-export function decodeWhole(bytes: Uint8Array, count: number): Block {
+/** Decodes the block and all its groups. `count`: the number of jobs in its open record, if it has one. Throws if the block is unusable. */
+export function decodeWhole(bytes: Uint8Array, count?: number): Block {
   const block = decodeBlock(bytes);
-  if (block.count !== count) throw new Error(`the block has ${block.count} jobs, its open record ${count}`);
+  if (count !== undefined && block.count !== count)
+    throw new Error(`the block has ${block.count} jobs, its open record ${count}`);
   for (let place = 0; place < block.starts.length; place++) block.group(place);
   return block;
 }

@@ -1,6 +1,7 @@
 // Runs that have lost jobs: the run is stored, but jobs inside it, or jobs that it reused, have been pruned. Such a run can no
 // longer be rerun `from: failed`. A record for each such run names one of the pruned jobs.
 import { type BlockKey, blockOf, indexOf, type JobId, jobId } from '../../../runtime/ids.ts';
+import type { SetAside } from '../../../runtime/store/set-aside.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import { reusedKey, writeLostJob } from '../../pipeline/records/reuse.ts';
 import { type Block, groupOf } from '../records/block.ts';
@@ -12,13 +13,15 @@ import { BlockCache, twoBlocks } from '../views/block-cache.ts';
 /** Collects the runs that lose jobs in one turn. */
 export class LostJobs {
   readonly #reader: Reader;
+  readonly #setAside: SetAside;
   readonly #blocks: BlockCache;
   readonly #pruned = new Set<string>();
   /** By run: the run, with one of the jobs that it loses. */
   readonly #lost = new Map<string, { readonly run: JobId; readonly job: JobId }>();
 
-  constructor(reader: Reader) {
+  constructor(reader: Reader, setAside: SetAside) {
     this.#reader = reader;
+    this.#setAside = setAside;
     this.#blocks = new BlockCache(reader, twoBlocks);
   }
 
@@ -51,10 +54,11 @@ export class LostJobs {
     if (group.run) this.#lose(group.run.run, key, job, seen);
   }
 
-  /** The group of the run. Undefined: the run has been pruned, which is the usual case. */
+  /** The group of the run. Undefined: the run has been pruned, which is the usual case, or its block is unusable. */
   #groupOf(run: JobId): JobGroup | undefined {
-    if (this.#reader.peek('blocks', blockOf(run)) === undefined) return undefined;
-    return groupOf(this.#blocks.find(blockOf(run))!, indexOf(run)).group;
+    const key = blockOf(run);
+    if (this.#reader.peek('blocks', key) === undefined) return undefined;
+    return this.#setAside.read('blocks', key, () => groupOf(this.#blocks.find(key)!, indexOf(run)).group);
   }
 
   flush(batch: Batch): void {

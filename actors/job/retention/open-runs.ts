@@ -1,16 +1,20 @@
 // Determines which jobs belong to open runs: they are jobs of an open run, or of a run that an open run has called, directly or not.
-import { indexOf, type JobId } from '../../../runtime/ids.ts';
+import { blockOf, type JobId } from '../../../runtime/ids.ts';
+import type { SetAside } from '../../../runtime/store/set-aside.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
-import { type Block, findBlock, groupOf } from '../records/block.ts';
+import type { Block } from '../records/block.ts';
+import { groupIn } from '../records/cancel.ts';
 import { keyText } from '../records/open.ts';
 
 /** Finds out which blocks have jobs of open runs. The answers are cached, and are valid until the next commit. */
 export class OpenRuns {
   readonly #reader: Reader;
+  readonly #setAside: SetAside;
   readonly #known = new Map<string, boolean>();
 
-  constructor(reader: Reader) {
+  constructor(reader: Reader, setAside: SetAside) {
     this.#reader = reader;
+    this.#setAside = setAside;
   }
 
   /** Whether a job of the block belongs to an open run. */
@@ -32,9 +36,11 @@ export class OpenRuns {
     return isOpen;
   }
 
+  /** If the run's block is unusable, its caller is unknown, and may be open. */
   #isCalledFromOpen(run: JobId): boolean {
-    const block = findBlock(this.#reader, run);
-    const caller = block && groupOf(block, indexOf(run)).group.run;
+    const group = this.#setAside.read('blocks', blockOf(run), () => groupIn(this.#reader, run));
+    if (group === undefined) return true;
+    const caller = group?.run;
     return caller ? this.#isOpen(caller.run) : false;
   }
 }

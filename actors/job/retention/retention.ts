@@ -6,7 +6,7 @@ import { isNeeded, isTreeNeeded, pruneReuse } from '../../pipeline/records/reuse
 import type { NeededBlocks } from '../actions/new-reruns.ts';
 import type { JobState } from '../job-state.ts';
 import { attemptsOf, pagesOf } from '../records/attempts.ts';
-import { type Block, decodeBlock } from '../records/block.ts';
+import { type Block, decodeWhole } from '../records/block.ts';
 import { pruneNotes } from '../records/cancel.ts';
 import { pipelinePlugin } from '../records/job.ts';
 import {
@@ -31,19 +31,22 @@ const blocksPerTurnMax = 4;
 const keysPerTurnMax = 512;
 /** When a walk (see `Retention`) has read this many blocks without pruning them, it continues only in the next sweep. */
 export const passedPerSweepMax = 256;
-/** When a walk has passed this many open blocks, it continues only in the next sweep. */
+/** When a walk has passed this many open or unusable blocks, it continues only in the next sweep. */
 const openPerSweepMax = 8192;
 
 /** The values of the journal in which this turn marks entries as pruned, by the time of their commit. */
 type Commits = Map<number, Buffer>;
 
 /**
- * A walk through the blocks. `at`: its position. `passed` and `open`: the numbers of settled and of open blocks that it has passed in
- * this sweep.
+ * A walk through the blocks. `at`: its position. `passed`: the number of settled blocks that it has passed in this sweep. `open`: the number
+ * of open or unusable blocks that it has passed in this sweep.
  */
 type SweepCursor = { at: Buffer | undefined; passed: number; open: number };
 
-/** A block that a walk has reached. `block` null: the block is open and was not read, and `createdUs` is the time in its key. */
+/**
+ * A block that a walk has reached. `block` null: the block is open and was not read, or it is unusable, and `createdUs` is the time in its
+ * key.
+ */
 type Met = { readonly key: Buffer; readonly block: Block | null; readonly isOpen: boolean; readonly createdUs: number };
 
 /** The data of one call of `step`. */
@@ -84,7 +87,7 @@ export class Retention {
    * jobs, because reads show the pruned jobs until the commit.
    */
   step(turn: Turn): boolean {
-    const { config, completions, gauges, newReruns, reader } = this.#state;
+    const { config, completions, gauges, newReruns, reader, setAside } = this.#state;
     const { jobsMs, jobsMax } = config.state.retention;
     const step: SweepContext = {
       turn,
@@ -92,8 +95,8 @@ export class Retention {
       // Jobs of open runs are kept and do not count against `max_jobs`.
       surplus: completions.settledKept - gauges.get('settledInRuns') - jobsMax,
       commits: new Map(),
-      runs: new OpenRuns(reader),
-      lost: new LostJobs(reader),
+      runs: new OpenRuns(reader, setAside),
+      lost: new LostJobs(reader, setAside),
       needs: newReruns.needs(reader),
     };
     // The walk behind the front comes first, because its blocks are older than those that the front reaches.
@@ -145,7 +148,7 @@ export class Retention {
    * this range. False: some may follow.
    */
   #meet(from: Buffer | undefined, to: Buffer | undefined, nowUs: number): { met: Met[]; isEnd: boolean } {
-    const { reader } = this.#state;
+    const { reader, setAside } = this.#state;
     const range = { ...(from && { from }), ...(to && { to }), limit: keysPerTurnMax };
     const keys = Array.from(reader.keys('blocks', range), key => Buffer.from(key));
     const met: Met[] = [];
@@ -159,8 +162,8 @@ export class Retention {
       let block: Block | null = null;
       if (!isOpen || createdUs > nowUs) {
         if (read++ === blocksPerTurnMax) break;
-        block = decodeBlock(reader.get('blocks', key)!);
-        createdUs = block.createdUs;
+        block = setAside.read('blocks', key, () => decodeWhole(reader.get('blocks', key)!)) ?? null;
+        if (block) createdUs = block.createdUs;
       }
       met.push({ key, block, isOpen, createdUs });
     }

@@ -12,7 +12,7 @@ import {
 import { passedPerSweepMax } from '../../../../../actors/job/retention/retention.ts';
 import { invariantsOf } from '../../../../../actors/job/views/invariants.ts';
 import { blockOf, jobId, makeBlockKeys, parseId } from '../../../../../runtime/ids.ts';
-import { packedEmpty } from '../../../../../runtime/packing.ts';
+import { type Json, pack, packedEmpty, unpack } from '../../../../../runtime/packing.ts';
 import { Ledger } from '../../../../feature/search/ledger.ts';
 import { countRead } from '../../../../support/count-read.ts';
 import { calm, config, dice, heldMs, logSizes, plugin, Simulation } from '../simulator.ts';
@@ -243,4 +243,53 @@ it('a job whose parent was pruned has had one, though the clock was set back bef
     ({ name }) => name === 'children_have_parents',
   )!;
   expect(wrong(child.key, encoded)).toBe(null);
+});
+
+/** Overwrites the block, or only its groups, with bytes that cannot be decoded. */
+function damage({ store }: Pick<Ledger, 'store'>, key: Uint8Array, part: 'all' | 'groups' = 'all'): void {
+  const batch = store.batch();
+  const [plugin, command, createdUs, starts, groups, ...rest] = unpack<[...Json[]]>(store.get('blocks', key)!);
+  const cut = [plugin, command, createdUs, starts, (groups as Json[]).map(() => Buffer.of(0x93)), ...rest];
+  batch.put('blocks', key, part === 'all' ? Buffer.of(0x93) : pack(cut));
+  store.commit(batch);
+}
+
+it.each(['all', 'groups'] as const)('passes over a block that cannot be decoded (%s)', part => {
+  const world = new Simulation(retentionOf(1e12, 2), calm, dice(1));
+  end(world, 3);
+  const [first] = Array.from(world.store.keys('blocks', {}), key => Buffer.from(key));
+  damage(world, first!, part);
+  world.tell({ kind: 'prune' });
+  world.run();
+  expect(Array.from(world.store.keys('blocks', {}), keyText)).toContain(keyText(first!));
+  expect(world.store.count('blocks')).toBe(2);
+  end(world, 3);
+  world.tell({ kind: 'prune' });
+  world.run();
+  expect(world.store.count('blocks')).toBe(2);
+});
+
+it('keeps the jobs of a run whose block cannot be decoded, because its caller may be open', () => {
+  const ledger = new Ledger();
+  ledger.add({ ...ended, plugin: 'pipeline', command: 'inner' });
+  const inner = parseId(ledger.jobs[0]!.id)!;
+  ledger.add({ ...ended, plugin: 'p', command: 'a', run: inner });
+  ledger.add({ ...ended, plugin: 'p', command: 'a' });
+  damage(ledger, blockOf(inner));
+  ledger.sweeps(0)();
+  expect(ledger.store.count('blocks')).toBe(2);
+});
+
+it('prunes the jobs of a run of which a rerun cannot be decoded', () => {
+  const ledger = new Ledger();
+  ledger.add({ ...ended, plugin: 'pipeline', command: 'outer' });
+  ledger.add({ ...ended, plugin: 'pipeline', command: 'outer' });
+  const [run, rerun] = ledger.jobs.map(({ id }) => parseId(id)!);
+  ledger.add({ ...ended, plugin: 'p', command: 'a', run: run! });
+  const writing = ledger.store.batch();
+  writeRerun(writing, { of: run!, from: 'failed', reason: null }, rerun!, packedEmpty);
+  ledger.store.commit(writing);
+  damage(ledger, blockOf(rerun!));
+  ledger.sweeps(0)();
+  expect(Array.from(ledger.store.keys('blocks', {}), keyText)).toEqual([run!, rerun!].map(id => keyText(blockOf(id))));
 });
