@@ -43,7 +43,7 @@ export class Actions {
     for (const { key, value } of state.reader.scan('actions', {})) {
       const id = Buffer.from(key);
       const action = state.setAside.read('actions', id, () => decodeAction(Buffer.from(value)));
-      const block = findBlock(state.reader, id);
+      const block = state.setAside.read('blocks', blockOf(id), () => findBlock(state.reader, id));
       if (!action || block?.plugin !== headgatePlugin) continue;
       this.#open.set(keyText(id), { ...action, id, createdUs: block.createdUs });
       state.completions.wasGiven(action.plan.moment.commitUs);

@@ -11,8 +11,8 @@ import type { JobState } from '../job-state.ts';
 import type { OpenAttempt } from '../open-attempt.ts';
 import type { PipelineCalls } from '../protocol.ts';
 import type { OperationOutcome } from '../records/action.ts';
-import { findBlock, groupOf } from '../records/block.ts';
-import { type Cancel, cancelText } from '../records/cancel.ts';
+import { findBlock } from '../records/block.ts';
+import { type Cancel, cancelText, groupIn } from '../records/cancel.ts';
 import { headgatePlugin, pipelinePlugin, type Status } from '../records/job.ts';
 import { keyText, type OpenBlock } from '../records/open.ts';
 import { rangesOf } from '../records/tree.ts';
@@ -98,7 +98,7 @@ export class Cancelling {
    * in order. If the turn runs out of time, or after `cancelledPerTurnMax` ids, the other ids are left for a later turn.
    */
   cancelAll(turn: Turn, ids: readonly JobId[], cancel: Cancel): OperationOutcome[] {
-    const { reader } = this.#state;
+    const { reader, setAside } = this.#state;
     const blocks = new BlockCache(reader, twoBlocks);
     const outcomes: OperationOutcome[] = [];
     const cancelled = new Set<string>();
@@ -108,8 +108,10 @@ export class Cancelling {
       let outcome: OperationOutcome = 'not_found';
       if (this.#state.find(blockOf(id))) outcome = this.#cancelJob(turn, id, cancel, waiting);
       else {
-        const block = blocks.find(blockOf(id));
-        if (block) outcome = block.plugin === pipelinePlugin ? this.cancelRun(turn, id, cancel) : 'already_settled';
+        const plugin = setAside.read('blocks', blockOf(id), () => blocks.find(blockOf(id))?.plugin ?? null);
+        // If the block is unusable, the job may still be an open run.
+        if (plugin === undefined || plugin === pipelinePlugin) outcome = this.cancelRun(turn, id, cancel);
+        else if (plugin !== null) outcome = 'already_settled';
       }
       if (outcome === 'done') cancelled.add(keyText(id));
       outcomes.push(outcome);
@@ -276,8 +278,8 @@ export class Cancelling {
   }
 
   #begin(run: JobId): void {
-    const block = findBlock(this.#state.reader, run);
-    const root = block ? (groupOf(block, indexOf(run)).group.root ?? run) : run;
+    const { reader, setAside } = this.#state;
+    const root = setAside.read('blocks', blockOf(run), () => groupIn(reader, run))?.root ?? run;
     const from = Buffer.concat([root, blockOf(run)]);
     const walk = this.#walks.get(keyText(root));
     // A walk that has passed the block of this run goes back to the block.

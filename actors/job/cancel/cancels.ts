@@ -28,6 +28,7 @@ type Mark = { readonly id: JobId; readonly root: JobId | null; cancel: Cancel };
 
 export class Cancels {
   readonly #reader: Reader;
+  readonly #setAside: SetAside;
   readonly #marks = new Map<string, Mark>();
   /** Marks that must be written at the end of the turn. */
   readonly #changed = new Set<Mark>();
@@ -40,6 +41,7 @@ export class Cancels {
 
   constructor(reader: Reader, setAside: SetAside, openRuns: RunLookups) {
     this.#reader = reader;
+    this.#setAside = setAside;
     this.#openRuns = openRuns;
     for (const [id, value] of readMarks(reader)) {
       const cancel = setAside.read('cancels', id, () => decodeCancel(value));
@@ -48,9 +50,10 @@ export class Cancels {
     this.detached = new DetachedCancels(reader, setAside, run => openRuns.begun(run));
   }
 
+  /** The root of the run's tree; null: the job is not a run. If its block is unusable, the job counts as a run that is a root. */
   #rootOf(id: JobId): JobId | null {
-    const block = findBlock(this.#reader, id);
-    return block?.plugin === pipelinePlugin ? rootIn(block, id) : null;
+    const root = this.#setAside.read('blocks', blockOf(id), () => rootIn(findBlock(this.#reader, id), id));
+    return root === undefined ? id : root;
   }
 
   get isEmpty(): boolean {
@@ -206,6 +209,6 @@ export class Cancels {
   }
 }
 
-function rootIn(block: Block, id: JobId): JobId {
-  return groupOf(block, indexOf(id)).group.root ?? id;
+function rootIn(block: Block | undefined, id: JobId): JobId | null {
+  return block?.plugin === pipelinePlugin ? (groupOf(block, indexOf(id)).group.root ?? id) : null;
 }

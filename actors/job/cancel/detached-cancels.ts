@@ -1,7 +1,7 @@
 // Detached cancels of runs. Such a cancel covers its run, and every run that an event of a covered run's job starts (`starterOf` in
 // records/cancel.ts). An open covered run gets its own mark (cancels.ts) at its first lookup. The walk through its tree (cancelling.ts)
 // looks up the covered runs that nothing else has looked up.
-import type { JobId } from '../../../runtime/ids.ts';
+import { blockOf, type JobId } from '../../../runtime/ids.ts';
 import type { SetAside } from '../../../runtime/store/set-aside.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import type { Turn } from '../../../runtime/turn.ts';
@@ -29,6 +29,7 @@ type Detached = { readonly run: JobId; readonly root: JobId; readonly cancel: Ca
 
 export class DetachedCancels {
   readonly #reader: Reader;
+  readonly #setAside: SetAside;
   /** Returns the origin of an open run that may not be stored yet. Null: the run is a root, is not open, or the store has its origin. */
   readonly #begun: (run: JobId) => BegunRun | null;
   readonly #cancels = new Map<string, Detached>();
@@ -37,6 +38,7 @@ export class DetachedCancels {
 
   constructor(reader: Reader, setAside: SetAside, begun: (run: JobId) => BegunRun | null) {
     this.#reader = reader;
+    this.#setAside = setAside;
     this.#begun = begun;
     for (const [run, value] of readDetached(reader)) {
       const cancel = setAside.read('cancels', run, () => decodeCancel(value));
@@ -62,7 +64,7 @@ export class DetachedCancels {
   }
 
   #keep(run: JobId, cancel: Cancel): void {
-    const root = groupIn(this.#reader, run)?.root ?? run;
+    const root = this.#groupOf(run)?.root ?? run;
     this.#cancels.set(keyText(run), { run, root, cancel });
     this.#roots.set(keyText(root), (this.#roots.get(keyText(root)) ?? 0) + 1);
   }
@@ -90,7 +92,7 @@ export class DetachedCancels {
   /** Whether a detached cancel would cover a run that an event of this job starts. */
   coversEventsOf(job: JobId, root: JobId): boolean {
     if (this.#cancels.size === 0 || !this.#roots.has(keyText(root))) return false;
-    const group = groupIn(this.#reader, job);
+    const group = this.#groupOf(job);
     return group?.run != null && group.phase !== 'finally' && this.above(group.run.run) !== null;
   }
 
@@ -101,11 +103,22 @@ export class DetachedCancels {
   #next(run: JobId): JobId | null {
     const origin = this.#originOf(run);
     if (origin?.phase === 'finally') return null;
-    return origin && (origin.run?.run ?? starterOf(this.#reader, origin));
+    return origin && (origin.run?.run ?? this.#starterOf(origin));
   }
 
   #originOf(run: JobId): BegunRun | null {
-    return this.#begun(run) ?? groupIn(this.#reader, run);
+    return this.#begun(run) ?? this.#groupOf(run);
+  }
+
+  /** The group of the job. Null: the job is not stored, or its block is unusable. */
+  #groupOf(job: JobId): JobGroup | null {
+    return this.#setAside.read('blocks', blockOf(job), () => groupIn(this.#reader, job)) ?? null;
+  }
+
+  /** The result of `starterOf`; null also if the block of the parent is unusable. */
+  #starterOf(run: BegunRun): JobId | null {
+    const { parent } = run;
+    return parent && (this.#setAside.read('blocks', blockOf(parent), () => starterOf(this.#reader, run)) ?? null);
   }
 
   /** Removes the detached cancels in trees for which `isQuiet` returns true. A call checks at most `examinedPerTurnMax` cancels. */

@@ -155,7 +155,8 @@ export class Delayed {
     for (const index of this.#reached(turn, open, timer, 'expiresUs')) {
       if (this.#left-- <= 0) return false;
       const id = jobId(open.keyBytes, index);
-      if (!hasStarted(state.reader, state.open, id)) cancelling.cancelRun(turn, id, expiryAt(turn.nowUs));
+      const isStarted = hasStarted(state.reader, state.setAside, state.open, id);
+      if (!isStarted) cancelling.cancelRun(turn, id, expiryAt(turn.nowUs));
     }
     return true;
   }

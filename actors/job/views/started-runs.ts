@@ -1,5 +1,6 @@
 // Determines whether a run has started, which means that plugin code of a job in its tree may have begun.
 import { type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
+import type { SetAside } from '../../../runtime/store/set-aside.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { latestAttempt } from '../records/attempts.ts';
 import { isHosted } from '../records/job.ts';
@@ -10,12 +11,21 @@ import { openOf } from './job-view.ts';
 /** Greater than every block key. */
 const afterBlocks = Buffer.alloc(12, 0xff);
 
-/** Whether `run`, which must be the root of its tree, has started. `open`: the open blocks in memory, which are newer than the stored ones. */
-export function hasStarted(reader: Reader, open: ReadonlyMap<KeyText, OpenBlock>, run: JobId): boolean {
+/**
+ * Whether `run`, which must be the root of its tree, has started. `open`: the open blocks in memory, which are newer than the stored ones. A
+ * run with an unusable open record in its tree counts as started.
+ */
+export function hasStarted(
+  reader: Reader,
+  setAside: SetAside,
+  open: ReadonlyMap<KeyText, OpenBlock>,
+  run: JobId,
+): boolean {
   for (const entry of reader.scan('tree', { from: run, to: Buffer.concat([run, afterBlocks]) })) {
     const key = Buffer.from(entry.key.subarray(jobIdBytes));
-    const stored = openOf(reader, key);
+    const stored = setAside.read('open', key, () => openOf(reader, key) ?? null);
     const block = open.get(keyText(key)) ?? stored;
+    if (block === undefined) return true;
     if (block && !isHosted(block.plugin)) continue;
     const ranges = rangesOf(entry.value);
     for (let pair = 0; pair < ranges.length; pair += 2) {
@@ -30,8 +40,8 @@ export function hasStarted(reader: Reader, open: ReadonlyMap<KeyText, OpenBlock>
 }
 
 /** Whether the job is open, and has been dispatched. */
-function isStarted(open: OpenBlock | undefined, index: number): boolean {
-  return open !== undefined && !open.isSettled(index) && !open.isUnstarted(index);
+function isStarted(open: OpenBlock | null | undefined, index: number): boolean {
+  return open != null && !open.isSettled(index) && !open.isUnstarted(index);
 }
 
 /** Whether an attempt of the job has ended. A job that ended without an attempt has a log of attempt 0. */

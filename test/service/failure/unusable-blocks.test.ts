@@ -1,0 +1,107 @@
+// Blocks that cannot be decoded while a cancel, an action or a time limit needs them: the service starts, and goes on.
+import { expect, it } from 'vitest';
+import { type ActionPlan, noSelection } from '../../../actors/job/records/action.ts';
+import { blockOf, type JobId, parseId } from '../../../runtime/ids.ts';
+import { pack } from '../../../runtime/packing.ts';
+import { Ledger } from './ledger.ts';
+
+const piped = [{ name: 'piped', on: 'piped', deadline: '1m', steps: [{ uses: 'step' }] }];
+
+function damage(ledger: Ledger, id: JobId): void {
+  ledger.change(batch => batch.put('blocks', blockOf(id), Buffer.of(0x93)));
+}
+
+/** The id in the reply to a call. */
+function idOf(ledger: Ledger, ask: number): JobId {
+  const { id, ids } = ledger.replyTo(ask) as { readonly id?: JobId; readonly ids?: JobId };
+  return (id ?? ids)!;
+}
+
+/** A run whose step a host has. */
+function startedRun(ledger: Ledger): JobId {
+  const asked = ledger.startRun('piped', {});
+  ledger.run();
+  return idOf(ledger, asked);
+}
+
+/** An action that is to cancel two jobs, before its first step. */
+async function startedAction(ledger: Ledger): Promise<JobId> {
+  const plan: ActionPlan = {
+    operation: 'cancel',
+    ...{ selection: noSelection, limit: null, matched: 2, by: 'test', searchedUs: null, perSecond: null, reason: null },
+    moment: { atUs: ledger.nowUs, block: new Uint8Array(12), commitUs: ledger.nowUs },
+  };
+  ledger.lifecycle.loop.deliver('job', { kind: 'start_action', replyTo: { ask: -1 }, plan, payload: pack({}) });
+  await ledger.rest();
+  return idOf(ledger, -1);
+}
+
+/** A new job is run. */
+async function works(ledger: Ledger): Promise<void> {
+  ledger.submit('echo');
+  await ledger.rest();
+  expect([ledger.fatal, ledger.hostsStopped]).toEqual([[], 0]);
+  const task = ledger.of('echo').at(-1)!;
+  ledger.answer(task);
+  await ledger.rest();
+  expect(ledger.job(task.id).status).toBe('succeeded');
+}
+
+it.each([false, true])(
+  'starts with the block of a cancelled run that cannot be decoded (detached: %s)',
+  async detached => {
+    const ledger = new Ledger(piped, ['echo', 'step']);
+    const run = startedRun(ledger);
+    ledger.lifecycle.loop.deliver('job', {
+      kind: 'cancel',
+      replyTo: { ask: -1 },
+      id: run,
+      by: 'test',
+      reason: null,
+      detached,
+    });
+    await ledger.rest();
+    damage(ledger, run);
+    ledger.start();
+    await works(ledger);
+  },
+);
+
+it('stops a run at its time limit, though its block cannot be decoded', async () => {
+  const ledger = new Ledger(piped, ['echo', 'step']);
+  const run = startedRun(ledger);
+  damage(ledger, run);
+  ledger.nowUs += 61_000_000;
+  ledger.lifecycle.loop.deliver('job', { kind: 'alarm' });
+  await works(ledger);
+  expect(Array.from(ledger.store.keys('cancels', {}), key => Buffer.from(key.subarray(1)))).toEqual([run]);
+});
+
+it('starts without an action whose block cannot be decoded', async () => {
+  const ledger = new Ledger();
+  damage(ledger, await startedAction(ledger));
+  ledger.start();
+  await works(ledger);
+});
+
+it('cancels the other jobs of an action if the block of one cannot be decoded', async () => {
+  const ledger = new Ledger();
+  await works(ledger);
+  ledger.submit('echo');
+  await ledger.rest();
+  const [ended, running] = ledger.tasks.map(({ id }) => parseId(id)!);
+  damage(ledger, ended!);
+  const id = await startedAction(ledger);
+  const ids = Buffer.concat([ended!, running!]);
+  ledger.lifecycle.loop.deliver('job', {
+    kind: 'action_step',
+    replyTo: { ask: -2 },
+    id,
+    after: null,
+    ids,
+    isLast: true,
+  });
+  await ledger.rest();
+  expect(ledger.replyTo(-2)).toMatchObject({ kind: 'action_step', isOver: true });
+  expect(ledger.store.get('cancels', Buffer.concat([Buffer.of(0), running!]))).toBeDefined();
+});
