@@ -3,7 +3,6 @@ import type { Pause } from '../../actors/job/records/pause.ts';
 import { readSchedule, type ScheduleOutcome, scheduleOutcomes } from '../../actors/schedule/records/schedule.ts';
 import type { ScheduleDefinition } from '../../config/config.ts';
 import { delayOf } from '../../runtime/calendar/recurrence.ts';
-import { readable } from '../../runtime/store/set-aside.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { MetricFamily, Sample } from './family.ts';
 
@@ -19,7 +18,7 @@ export function scheduleFamilies(
   const lateness: Sample<number>[] = [];
   let paused = 0;
   for (const { id, jitterMs } of definitions) {
-    const record = readable(() => readSchedule(reader, id));
+    const record = readSchedule(reader, id);
     if (record?.pause) paused++;
     for (const outcome of scheduleOutcomes) {
       // The counters in `alwaysShown` are shown before they count anything: otherwise `increase()` in Prometheus would miss the first event.

@@ -2,6 +2,7 @@
 // removed, and the result of the action's job holds the counts.
 import type { JobId } from '../../../runtime/ids.ts';
 import { type JsonObject, pack, unpack } from '../../../runtime/packing.ts';
+import { readable } from '../../../runtime/store/set-aside.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import type { AcceptedRange } from './accepted.ts';
 import type { RerunFrom, Status } from './job.ts';
@@ -145,10 +146,10 @@ export function decodeAction(value: Uint8Array): Action {
   return { plan: { operation, ...rest }, progress };
 }
 
-/** The open action with this id. Undefined: the action has ended, or no action has this id. */
+/** The open action with this id. Undefined: the action has ended, no action has this id, or its record is unusable. */
 export function readAction(reader: Reader, id: JobId): Action | undefined {
   const value = reader.get('actions', id);
-  return value && decodeAction(value);
+  return value && readable(() => decodeAction(value));
 }
 
 /** The result of an ended action, as GET /job shows it. */

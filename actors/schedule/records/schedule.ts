@@ -4,6 +4,7 @@
 import type { Recurrence } from '../../../runtime/calendar/recurrence.ts';
 import type { JobId } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
+import { readable } from '../../../runtime/store/set-aside.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import type { TerminalStatus } from '../../job/records/job.ts';
 
@@ -180,10 +181,10 @@ function unpackFiring(packed: PackedFiring): Firing {
   return { kind: 'fired', dueMs, firedMs, job, status, missed };
 }
 
-/** Undefined: the store has no record of the schedule. */
+/** Undefined: the store has no record of the schedule, or the record is unusable. */
 export function readSchedule(reader: Reader, id: string): ScheduleRecord | undefined {
   const value = reader.get('schedules', scheduleKey(id));
-  return value && decodeSchedule(value);
+  return value && readable(() => decodeSchedule(value));
 }
 
 /** The maximum number of texts of times that are kept for reuse. Often many schedules are due at the same time. */

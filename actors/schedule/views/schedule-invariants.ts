@@ -30,7 +30,7 @@ export function scheduleInvariants(reader: Reader): readonly Invariant[] {
     const { id, firstMs } = readFiredKey(key);
     const { lastMs, count } = decodeFired(firstMs, value);
     const record = readSchedule(reader, id);
-    if (!record) return `occurrences of the schedule ${id} have fired, but it has no record`;
+    if (!record) return `occurrences of the schedule ${id} have fired, but it has no usable record`;
     if (lastMs > record.lastDueMs)
       return `the schedule ${id} has fired for ${textOf(lastMs)}, but its last occurrence is ${textOf(record.lastDueMs)}`;
     return lastMs < firstMs || count < 1 || (count === 1) !== (lastMs === firstMs)

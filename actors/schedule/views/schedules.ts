@@ -16,7 +16,7 @@ export type ScheduleView = {
   readonly id: string;
   readonly state: ScheduleState;
   readonly definition: ScheduleDefinition | null;
-  /** Null: the ledger has not written a record of the schedule yet. */
+  /** Null: the ledger has not written a record of the schedule yet, or the record is unusable. */
   readonly record: ScheduleRecord | null;
   /** The next occurrences, at most `nextShown`. Empty unless the state is `active`. */
   readonly next: readonly number[];
@@ -79,7 +79,7 @@ export function removedSchedules(reader: Reader, defined: ReadonlySet<string>): 
   return removed;
 }
 
-/** A schedule that the configuration does not have. Undefined: the store has no record of it. */
+/** A schedule that the configuration does not have. Undefined: the store has no usable record of it. */
 export function viewRemoved(reader: Reader, id: string): ScheduleView | undefined {
   const record = readSchedule(reader, id);
   return record && { id, state: 'removed', definition: null, record, next: [], nextFireMs: null };

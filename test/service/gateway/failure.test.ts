@@ -83,12 +83,18 @@ test('an outcome that cannot be read is the death of its host, charged to its jo
 
 test('records that cannot be decoded are set aside at a start: the service starts, says which, and all else goes on', async () => {
   const steps = [{ uses: 'worker', foreach: 'payload.list', with: { gate: '{payload.item.gate}' } }];
-  const gateway = await startGateway({
+  const schedule = { plugin: 'worker', at: '2999-01-01T00:00:00Z' };
+  const settings = {
     plugins: { worker, failing },
     instances: { failing: { retry: { max_attempts: 5, backoff_base: '1h' } } },
     pipelines: [{ name: 'held', on: 'held', steps }],
+    schedules: ['stays', 'leaves'].map(id => ({ id, ...schedule })),
     service: { max_workers: 4 },
-  });
+  };
+  const gateway = await startGateway(settings);
+  const { body: acted } = await gateway.call('POST', '/actions', { do: 'cancel', where: { plugin: 'nobody' } });
+  const action = String(acted['action_id']);
+  await gateway.settled(action);
   await gateway.run('held', { list: [{ gate: 'all' }] });
   await gateway.noted('start', 1);
   const good = await gateway.submit('worker/handle', { gate: 'all' });
@@ -98,11 +104,14 @@ test('records that cannot be decoded are set aside at a start: the service start
   const retried = await gateway.submit('failing/handle', { times: 1 });
   await until('it has failed once', async () => (await gateway.job(retried)).last_error);
   await gateway.kill9();
-  const keys = { open: parseId(bad)!.subarray(0, 12), retries: parseId(retried)! };
+  const keys = { open: parseId(bad)!.subarray(0, 12), retries: parseId(retried)!, actions: parseId(action)! };
   const broken = Buffer.of(0x91);
+  gateway.write({ ...settings, schedules: [{ id: 'stays', ...schedule }] });
   tamper(gateway, (batch, reader) => {
     batch.put('open', keys.open, broken);
     batch.put('retries', keys.retries, broken);
+    batch.put('actions', keys.actions, broken);
+    for (const { key } of reader.scan('schedules', {})) batch.put('schedules', Buffer.from(key), broken);
     for (const table of ['runs', 'definitions', 'counters'] as const)
       for (const { key } of reader.scan(table, { limit: 1 })) batch.put(table, Buffer.from(key), broken);
   });
@@ -115,8 +124,11 @@ test('records that cannot be decoded are set aside at a start: the service start
   const where = { status: 'queued' };
   expect(await gateway.call('GET', '/jobs?status=queued')).toMatchObject({ status: 200 });
   expect(await gateway.call('POST', '/actions', { do: 'cancel', where, dry_run: true })).toMatchObject({ status: 200 });
+  for (const path of [`/action/${action}`, '/actions', '/schedules', '/schedule/stays'])
+    expect([path, (await gateway.call('GET', path)).status]).toEqual([path, 200]);
+  expect((await gateway.call('GET', '/schedule/leaves')).status).toBe(404);
   const said = gateway.log.filter(({ msg }) => msg === 'a record cannot be used: it is set aside');
-  const tables = ['counters', 'definitions', 'open', 'retries', 'runs'];
+  const tables = ['actions', 'counters', 'definitions', 'open', 'retries', 'runs', 'schedules'];
   expect([...new Set(said.map(line => String(line['table'])))].sort()).toEqual(tables);
   const { body } = await gateway.call('GET', '/system/doctor');
   const checks = body['checks'] as readonly {
@@ -127,7 +139,7 @@ test('records that cannot be decoded are set aside at a start: the service start
   const found = checks.find(({ name }) => name === 'records')!;
   expect(found).toMatchObject({
     passed: false,
-    detail: expect.stringContaining(Buffer.from(keys.open).toString('hex')),
+    detail: expect.stringContaining(`actions ${Buffer.from(keys.actions).toString('hex')}`),
   });
   const faults = (await findings(gateway)) as { readonly invariant: string; readonly detail: string }[];
   const unread = faults.filter(({ invariant }) => invariant === 'records_can_be_read').map(({ detail }) => detail);
