@@ -13,10 +13,11 @@ import {
   stepJobsMax,
 } from '../actors/job/records/action.ts';
 import { type JobId, jobIdBytes } from '../runtime/ids.ts';
-import { type Link, ThreadGone } from '../runtime/link.ts';
+import { type Link, type PendingAsk, ThreadGone } from '../runtime/link.ts';
 import type { Reader } from '../runtime/store/store.ts';
 import type { ReadsClient } from './reads/reads-client.ts';
 import type { Counted } from './reads/selecting.ts';
+import { takenBack } from './submissions.ts';
 
 /** The maximum number of counts (`ActionCalls.count`) that run at the same time. Further counts are refused. */
 export const countsMax = 8;
@@ -28,13 +29,13 @@ const againMs = 250;
  */
 const portionsPerSecond = 10;
 
-export type NewAction = Pick<StartAction, 'plan' | 'payload' | 'idempotency'>;
+export type NewAction = Pick<StartAction, 'plan' | 'payload' | 'idempotency'> & { readonly asker: PendingAsk };
 export type CountedSelection = Counted & { readonly moment: Moment };
 
 export type ActionCalls = {
   /** Counts the jobs that match now. Null if too many counts are running. Rejects with `ReadsDown` while the reads thread restarts. */
   count(selection: Selection): Promise<CountedSelection | RefusedWork | null>;
-  /** Resolves when the action is on disk, or refused. */
+  /** Resolves when the action is on disk, or refused. If the caller disconnects before the action is sent, no action is started. */
   start(action: NewAction): Promise<SubmitReply>;
   /** The open action with this id; undefined if the action has ended or never existed. */
   find(id: JobId): Action | undefined;
@@ -69,8 +70,9 @@ export function openActions({ link, reader, reads, stopping }: ActionsOptions): 
     }
   }
 
-  async function start(action: NewAction): Promise<SubmitReply> {
-    const reply = await link.ask<SubmitReply>('job', { kind: 'start_action', ...action });
+  async function start({ asker, ...action }: NewAction): Promise<SubmitReply> {
+    const recall = { asker, answer: takenBack };
+    const reply = await link.ask<SubmitReply>('job', { kind: 'start_action', ...action }, recall);
     if (reply.kind === 'accepted') keepGoing(reply.id);
     return reply;
   }

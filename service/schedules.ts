@@ -6,9 +6,10 @@ import { readSchedule } from '../actors/schedule/records/schedule.ts';
 import { removedSchedules, type ScheduleView, viewRemoved, viewSchedule } from '../actors/schedule/views/schedules.ts';
 import type { Config, ScheduleDefinition } from '../config/config.ts';
 import { nextDue } from '../runtime/calendar/recurrence.ts';
-import type { Link } from '../runtime/link.ts';
+import type { Link, PendingAsk } from '../runtime/link.ts';
 import { type Sliced, Slices } from '../runtime/slices.ts';
 import type { Reader } from '../runtime/store/store.ts';
+import { takenBack } from './submissions.ts';
 
 /** The maximum number of occurrences of a backfill. */
 export const backfillMax = 10_000;
@@ -48,9 +49,11 @@ export function openSchedules({ link, reader, config }: ScheduleOptions) {
   }
 
   return {
-    /** Resolves when the job is on disk, or refused. */
-    run: (id: string, idempotency?: RunSchedule['idempotency']): Promise<SubmitReply> =>
-      link.ask('schedule', { kind: 'run_schedule', id, ...(idempotency && { idempotency }) }),
+    /** Resolves when the job is on disk, or refused. If the caller disconnects before the message is sent, no job is created. */
+    run(id: string, asker: PendingAsk, idempotency?: RunSchedule['idempotency']): Promise<SubmitReply> {
+      const message = { kind: 'run_schedule', id, ...(idempotency && { idempotency }) };
+      return link.ask('schedule', message, { asker, answer: takenBack });
+    },
     pause: (id: string, by: string, reason: string | null): Promise<ScheduleReply | RefusedWork> =>
       link.ask('schedule', { kind: 'pause_schedule', id, by, reason }),
     resume: (id: string): Promise<ScheduleReply | RefusedWork> => link.ask('schedule', { kind: 'resume_schedule', id }),

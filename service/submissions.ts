@@ -71,7 +71,7 @@ export const waitingBytesMax = 256 * 2 ** 20;
 
 const overloaded: RefusedWork = { kind: 'refused', refusal: 'overloaded' };
 /** The reply to a submission whose caller has disconnected. It is not sent to any caller. */
-const takenBack: RefusedWork = { kind: 'refused', refusal: 'unavailable' };
+export const takenBack: RefusedWork = { kind: 'refused', refusal: 'unavailable' };
 
 export class Submissions {
   readonly #link: Link;

@@ -190,7 +190,7 @@ const startAction = route({
       ...(reason !== undefined && { reason }),
       ...answer,
     });
-    const reply = await engine.actions.start({ plan, payload, ...(idempotency && { idempotency }) });
+    const reply = await engine.actions.start({ plan, payload, ...(idempotency && { idempotency }), asker: call });
     if (reply.kind === 'refused') return problem(reply.refusal, refusalDetails[reply.refusal]);
     // A call that repeats another (same idempotency key) gets the answer to the first call.
     const job = idempotency && engine.job(reply.id);

@@ -233,7 +233,7 @@ const runSchedule = route({
     const { id, target } = found;
     const idempotency = idempotencyOf(call, 'POST', '/schedule/{id}/run');
     if (isProblem(idempotency)) return idempotency;
-    const reply = await engine.schedules.run(id, idempotency ?? undefined);
+    const reply = await engine.schedules.run(id, call, idempotency ?? undefined);
     const plugin = 'pipeline' in target ? pipelinePlugin : target.plugin;
     const command = 'pipeline' in target ? target.pipeline : target.command;
     const wait = waitOf(call);

@@ -1,6 +1,7 @@
 // Schedules as users see them: what they fire, what they skip, and what pausing, running by hand and backfilling does.
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { openSource } from '../../feature/events/reader.ts';
+import { statuses, untilClosed } from '../../unit/http/raw.ts';
 import { everythingToken, type Settings } from './configuration.ts';
 import { type Answer, type Job, shareGateway } from './gateway.ts';
 import { echo, failing, worker } from './sources.ts';
@@ -252,6 +253,35 @@ describe('run by hand', () => {
       detail: 'there is no schedule "nobody"',
     });
   });
+});
+
+test('a call whose connection closes without an answer starts no job and no action', async () => {
+  const behind = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n';
+  const post = (path: string, body: object) => {
+    const text = JSON.stringify(body);
+    const head = ['Host: x', `Authorization: Bearer ${everythingToken}`, `Content-Length: ${text.length}`];
+    return `${[`POST ${path} HTTP/1.1`, ...head].join('\r\n')}\r\n\r\n${text}`;
+  };
+  const counts = async () => {
+    const { body } = await gateway.call('GET', '/actions');
+    return [(await show('manual')).history.length, Number(body['total'])] as const;
+  };
+  const action = { do: 'cancel', where: { plugin: 'nobody' } };
+  const days = { from: '2026-01-01T00:00:00Z', to: '2026-01-02T00:00:00Z' };
+  const [runs, actions] = await counts();
+  for (const call of [
+    post('/schedule/manual/run', {}),
+    post('/schedule/manual/backfill', days),
+    post('/actions', action),
+  ]) {
+    // uWebSockets.js closes the connection, because the second request comes in the packet of the first.
+    const { text, isClosed } = await untilClosed(Number(new URL(gateway.url).port), call + behind);
+    expect([statuses(text), isClosed]).toEqual([[], true]);
+  }
+  // These reach the ledger after what the first calls would have sent.
+  expect((await order('manual', 'run')).status).toBe(202);
+  expect((await gateway.call('POST', '/actions', action)).status).toBe(202);
+  expect(await counts()).toEqual([runs + 1, actions + 1]);
 });
 
 describe('lists', () => {
