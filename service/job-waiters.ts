@@ -26,6 +26,8 @@ export class JobWaiters {
   /** How many of the submissions without a reply have an idempotency key. Each of these may get the id of an earlier job. */
   #keyed = 0;
   #notifying = false;
+  /** Whether the service has told all callers that it stops. */
+  #isReleased = false;
 
   constructor(link: Link, reader: Reader) {
     this.#link = link;
@@ -73,6 +75,7 @@ export class JobWaiters {
     const name = formatId(id);
     // A job can settle before its caller knows its id.
     if (this.#settled.has(name)) this.#notifySoon(onJobEnd);
+    else if (this.#isReleased) queueMicrotask(() => onJobEnd('stopped'));
     else this.#waiting.set(name, (this.#waiting.get(name) ?? new Set()).add(onJobEnd));
   }
 
@@ -105,8 +108,9 @@ export class JobWaiters {
     });
   }
 
-  /** Called when the service stops: tells all callers that their waiting has ended. */
+  /** Called when the service stops: tells all callers that their waiting has ended. Later callers are told so at once. */
   release(): void {
+    this.#isReleased = true;
     for (const onJobEnd of this.#due.splice(0)) onJobEnd('settled');
     for (const waiting of this.#waiting.values()) for (const onJobEnd of waiting) onJobEnd('stopped');
     this.#waiting.clear();

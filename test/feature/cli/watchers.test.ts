@@ -137,3 +137,11 @@ test('when the service stops, callers of jobs that have settled are told so, and
   await loopsTurned(2);
   expect(told).toEqual(['over settled', 'open stopped', 'refresh']);
 });
+
+test('a caller that comes when the service has told the others that it stops is told so, too', async () => {
+  watchers.release();
+  watchers.join(id(1), caller('late'));
+  await watchers.start({}, async () => ({ kind: 'accepted', id: id(2) }), caller('submitted'));
+  await loopsTurned(1);
+  expect(told.filter(each => each.endsWith(' stopped'))).toEqual(['late stopped', 'submitted stopped']);
+});
