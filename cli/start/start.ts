@@ -120,9 +120,10 @@ export async function start({
     onDeath: (child, reason) => log.error({ part: child }, reason.message),
     onGiveUp: (_, reason) => end(reason instanceof ServiceFault ? reason.exitStatus : exitStatus.defect),
   });
-  // A stop signal during startup takes effect once all parts are up.
+  // A signal during startup takes effect once all parts are up.
   let isUp = false;
   let isUnwanted = false;
+  let isReloadAsked = false;
   const stop = (): void => {
     isUnwanted = true;
     if (!isUp) return;
@@ -131,9 +132,11 @@ export async function start({
   };
   process.once('SIGTERM', stop);
   process.once('SIGINT', stop);
-  process.on('SIGHUP', () => {
+  const reload = (): void => {
+    isReloadAsked = true;
     if (isUp) void service.reload().catch((error: Error) => log.error({ err: error }, 'a reload failed'));
-  });
+  };
+  process.on('SIGHUP', reload);
   if (backsUp) await backUp(config, log);
   try {
     await supervisor.start();
@@ -157,6 +160,7 @@ export async function start({
     listeners.fault(error);
   });
   if (isUnwanted) stop();
+  else if (isReloadAsked) reload();
   void ended.then(() => listeners.close());
   const url = config.api.enabled ? urlOf(config.api, listeners.port) : null;
   const webhooks = urlOf(config.webhooks, listeners.webhookPort);

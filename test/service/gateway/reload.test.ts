@@ -1,7 +1,7 @@
 // A new configuration while the service runs (SIGHUP): swapped in one step, or refused whole.
 import { mkdirSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { shareGateway } from './gateway.ts';
 import { echo, step, worker } from './sources.ts';
 import { until } from './until.ts';
@@ -139,4 +139,20 @@ test('a new log level is in force from then on', async () => {
   const isLogged = (route: string) => gateway.log.some(line => line['route'] === route);
   await until('the request is logged', () => isLogged('/topology'));
   expect(isLogged('/skills')).toBe(false);
+});
+
+/** Sends the process a SIGHUP as soon as it listens to one, long before all parts are up. */
+const early = `const { on } = process;
+process.on = (name, heard) => {
+  on.call(process, name, heard);
+  if (name === 'SIGHUP') process.kill(process.pid, 'SIGHUP');
+  return process;
+};`;
+
+test('a reload that is asked for during the start happens once the service is up', async () => {
+  onTestFinished(() => gateway.launch({}));
+  gateway.launch({ environment: { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(early)}` } });
+  await gateway.restart();
+  await until('the reload is answered', () => gateway.log.some(({ msg }) => msg === 'configuration reloaded'));
+  expect(await gateway.finished('echo/handle')).toMatchObject({ status: 'succeeded' });
 });
