@@ -18,6 +18,7 @@ export interface Listeners {
   /** The name of the HTTP implementation in use, for the doctor. If uWebSockets.js could not be loaded, the reason follows in parentheses. */
   readonly detail: string;
   served(): readonly ListenerCertificate[];
+  /** Never throws, because it is called when a part of the new configuration is already in force. */
   renew(certificates: Certificates): void;
 }
 

@@ -41,7 +41,10 @@ export class ServedCertificates {
     return [...this.#listeners].map(([name, listener]) => ({ name, served: listener.served()! }));
   }
 
-  /** Makes the listeners use these certificates, which have been checked. */
+  /**
+   * Makes the listeners use these certificates, which have been checked. Never throws: if a listener cannot use its certificate, this is logged as
+   * an error, and the current certificate stays in use.
+   */
   renew(certificates: Certificates): void {
     for (const [name, listener] of this.#listeners) {
       const next = certificates[name];
@@ -50,8 +53,10 @@ export class ServedCertificates {
       try {
         listener.renew(next);
       } catch (error) {
-        if (!(error instanceof CertificateFault)) throw error;
-        this.#log.error({ listener: name }, `${name}.tls: ${error.message}; the current certificate stays in use`);
+        const { message } = error as Error;
+        this.#log.error({ listener: name }, `${name}.tls: ${message}; the current certificate stays in use`);
+        // A refused certificate stays refused. Any other error, such as a full disk, may pass, so the next check tries again.
+        if (!(error instanceof CertificateFault)) this.#stamps.delete(name);
         continue;
       }
       const { names, endsAtMs } = next;

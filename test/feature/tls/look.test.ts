@@ -20,7 +20,7 @@ function watching(pair: PairName) {
     void lines.push(`${level} ${(text ?? String(first)).replaceAll(directory, '~')}`);
   const log = { info: say('info'), warn: say('warn'), error: say('error') } as unknown as Logger;
   let newest = loaded.certificates.api!;
-  let fault: CertificateFault | null = null;
+  let fault: Error | null = null;
   const certificates = new ServedCertificates(log, (): Config => loaded.config);
   certificates.add('api', {
     served: () => ({ newest, byAddress: newest, namesBehind: [] }),
@@ -35,7 +35,7 @@ function watching(pair: PairName) {
     certificates,
     lines: () => lines.splice(0),
     chain: () => newest.chain,
-    refuse: (error: CertificateFault) => {
+    refuse: (error: Error | null) => {
       fault = error;
     },
   };
@@ -79,6 +79,19 @@ test('what the server refuses, and what everyone can read, is said', () => {
     'error api.tls: no such curve; the current certificate stays in use',
   ]);
   expect(chain()).toEqual(pem('one.crt'));
+});
+
+test('a disk that is full for a while ends nothing, and delays a renewal until a look after that', () => {
+  const { directory, certificates, lines, chain, refuse } = watching('one');
+  const full = 'error api.tls: ENOSPC: no space left on device; the current certificate stays in use';
+  refuse(new Error('ENOSPC: no space left on device'));
+  writePair(directory, 'two');
+  certificates.checkFiles();
+  certificates.checkFiles();
+  expect([lines(), chain()]).toEqual([[full, full], pem('one.crt')]);
+  refuse(null);
+  certificates.checkFiles();
+  expect([lines(), chain()]).toEqual([['info certificate renewed'], pem('two.crt')]);
 });
 
 test('the look comes by itself', () => {
