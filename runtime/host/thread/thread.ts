@@ -3,8 +3,9 @@
 import threads, { type MessagePort, threadId } from 'node:worker_threads';
 import { type Json, unpack } from '../../packing.ts';
 import { FrameReader } from '../wire/frame.ts';
-import { Mask } from '../wire/mask.ts';
+import { LearnedMask, type Mask } from '../wire/mask.ts';
 import { encodeOutcomes, outcomeOfRun } from '../wire/outcome-message.ts';
+import type { HostedPlugin } from '../wire/plugin-host.ts';
 import { makeRequest } from '../wire/request.ts';
 import {
   okResult,
@@ -32,6 +33,11 @@ const port = threads.parentPort!;
 const deadline = new Deadline();
 /** The latest task with an async handler: its frame, its position in the frame, and its helpers. */
 let current: { readonly frameId: number; readonly task: number; readonly kit: HandlerKit } | null = null;
+/**
+ * The secrets of recent frames, by the directory of their plugin, because the variables of modules keep values from one frame to the next, and
+ * instances can share modules.
+ */
+const learned = new Map<string, LearnedMask>();
 
 port.postMessage({ loaded: threadId } satisfies Loaded);
 
@@ -70,7 +76,7 @@ async function runFrame(shared: SharedArrayBuffer): Promise<void> {
   const frame = new FrameReader(slot.frame);
   const plugin = plugins[frame.head.plugin]!;
   const { handler, check, refused } = await prepare(plugin, frame.command);
-  const mask = Mask.of(frame.secrets);
+  const mask = maskOf(plugin, frame.secrets);
   const state = new FrameState(frame.state);
   const { deadlineMs } = frame.head;
   followWallClock();
@@ -109,6 +115,19 @@ async function runFrame(shared: SharedArrayBuffer): Promise<void> {
     publish(slot, frame.head.frameId, task, settled, startedMs, endedMs);
     startedMs = endedMs;
   }
+}
+
+/** The mask of all recent secrets of a plugin, including the packed secrets of its current frame; null if there are none. */
+function maskOf({ directory }: HostedPlugin, secrets: Uint8Array | null): Mask | null {
+  let known = learned.get(directory);
+  if (secrets !== null) {
+    if (known === undefined) {
+      known = new LearnedMask();
+      learned.set(directory, known);
+    }
+    known.learn(secrets);
+  }
+  return known?.mask ?? null;
 }
 
 function publish(

@@ -31,12 +31,8 @@ export class Mask {
     this.bytesMax = this.#forms.reduce((most, { text }) => Math.max(most, Buffer.byteLength(text)), 0);
   }
 
-  /**
-   * The mask of a frame's packed secrets; null if there are none. The last mask is cached, because consecutive frames often
-   * belong to the same instance.
-   */
-  static of(packed: Uint8Array | null): Mask | null {
-    if (packed === null) return null;
+  /** The mask of a frame's packed secrets. The last mask is cached, because consecutive processes are often of the same instance. */
+  static of(packed: Uint8Array): Mask {
     if (!Mask.#last || Buffer.compare(Mask.#last.packed, packed) !== 0) {
       const mask = new Mask(Object.entries(unpack<{ [name: string]: string }>(packed)));
       Mask.#last = { packed: Buffer.from(packed), mask };

@@ -101,6 +101,40 @@ test('the unlock key of the vault is in no environment of a plugin, whatever is 
   expect(pluginEnvironment(environment, ['HEADGATE_VAULT_KEY', 'CITY'])).toEqual({ CITY: 'Bern' });
 });
 
+/** Tells the first value that this thread got, in an earlier task. */
+const keeping = `let kept;
+exports.handle = ({ secrets }) => {
+  const before = kept;
+  kept ??= secrets.token;
+  return { result: before ?? 'another thread' };
+};`;
+const common = { entrypoint: 'index.cjs' };
+
+test.each([
+  ['another value', { secrets: { token: 'tok-of-today-c1' } }],
+  ['none', {}],
+])('of a worker plugin that keeps a value, after it got %s', async (_, next) => {
+  const stage = new Stage().plugin('w', keeping, common);
+  await stage.run('w', { secrets });
+  let { result } = await stage.run('w', next);
+  while (result === 'another thread') ({ result } = await stage.run('w', next));
+  expect(result).toBe('[SECRET:token]');
+});
+
+test('of an instance that shares the variables of its module with another one', async () => {
+  const byThreads = async () => {
+    const stage = new Stage(1).plugin('a', keeping, common).plugin('other', keeping, common);
+    stage.plugin('b', keeping, { ...common, directory: stage.plugins[0]!.directory });
+    // Two threads have code then, and `b` begins on the first.
+    await stage.run('a', { secrets });
+    await stage.run('other');
+    return (await stage.run('b')).result;
+  };
+  let result = await byThreads();
+  while (result === 'another thread') result = await byThreads();
+  expect(result).toBe('[SECRET:token]');
+});
+
 test('without secrets nothing is masked', async () => {
   const stage = new Stage().plugin('w', 'export const handle = () => ({ result: "tok-5f2a9c77d1" });');
   await stage.run('w', { secrets: { other: 'something-else' } });
