@@ -4,7 +4,10 @@
 /** The pause before a part that has died is restarted. */
 export const patienceMs = 250;
 
-/** A running part. `died` resolves with the reason if the part ends by itself. After a call of `stop`, `died` is ignored. */
+/**
+ * A running part. `died` resolves with the reason if the part ends by itself. If a part is restarted when it dies, `died` may also resolve after a
+ * call of `stop`, and is then ignored.
+ */
 export type Running = {
   readonly died: Promise<Error>;
   stop(): Promise<void>;
@@ -33,7 +36,7 @@ export type Supervisor = {
 export type SupervisorOptions = {
   readonly tree: readonly Child[];
   readonly onDeath: (child: string, reason: Error) => void;
-  /** Called after the death of a part that is not restarted, when all parts have been stopped. */
+  /** Called after the death of a part that is not restarted, when all parts have been stopped, and before `stop` resolves. */
   readonly onGiveUp: (child: string, reason: Error) => void;
 };
 
@@ -41,6 +44,8 @@ export function supervise({ tree, onDeath, onGiveUp }: SupervisorOptions): Super
   const running: { child: Child; part: Running }[] = [];
   const starting = new Set<{ child: Child; started: Promise<void> }>();
   let stopping: Promise<void> | null = null;
+  /** The first death of a part that is not restarted. */
+  let loss: { readonly child: string; readonly reason: Error } | null = null;
 
   async function startChild(child: Child, place: number): Promise<void> {
     const started = child.start().then(part => {
@@ -53,12 +58,11 @@ export function supervise({ tree, onDeath, onGiveUp }: SupervisorOptions): Super
   }
 
   async function mourn(child: Child, place: number, reason: Error): Promise<void> {
-    if (stopping) return;
+    if (stopping && child.restarts) return;
     onDeath(child.name, reason);
     if (!child.restarts) {
-      await stop();
-      onGiveUp(child.name, reason);
-      return;
+      loss ??= { child: child.name, reason };
+      return stop();
     }
     await new Promise(resolve => void setTimeout(resolve, patienceMs).unref());
     if (stopping) return;
@@ -81,6 +85,7 @@ export function supervise({ tree, onDeath, onGiveUp }: SupervisorOptions): Super
   async function stopAll(): Promise<void> {
     await Promise.all([...starting].map(({ child, started }) => within(child.stopMsMax, started)));
     for (const { child, part } of running.toReversed()) await within(child.stopMsMax, part.stop());
+    if (loss !== null) onGiveUp(loss.child, loss.reason);
   }
 
   return {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { type Gateway, startGateway } from '../gateway/gateway.ts';
-import { echo } from '../gateway/sources.ts';
+import { echo, worker } from '../gateway/sources.ts';
 import { until } from '../gateway/until.ts';
 
 /** A thread ends when its file appears, each time once. */
@@ -87,5 +87,18 @@ test('the indexer starts again after each death, readers leave files that are go
   else console.warn('which files the service has mapped is seen by root alone: not looked at');
 
   writeFileSync(`${prefix}ledger`, '');
+  expect(await gateway.ended).toMatchObject({ status: 70 });
+});
+
+test('a ledger that dies while the service stops is told, and the service ends as at any other time', async () => {
+  const gateway = await startGateway({ plugins: { worker } }, { environment });
+  const id = await gateway.submit('worker/handle', { name: 'x', gate: 'never' });
+  await gateway.noted('start', id);
+  gateway.signal('SIGTERM');
+  await until(
+    'new work is refused',
+    async () => (await gateway.call('POST', '/plugin/worker/handle', {})).status === 503,
+  );
+  await end(gateway, 'ledger');
   expect(await gateway.ended).toMatchObject({ status: 70 });
 });

@@ -52,6 +52,27 @@ it('stops everything and ends the service when a part dies that is not started a
   expect(log.slice(-2)).toEqual(['stop b', 'stop a']);
 });
 
+it('ends the service with a part that dies while everything stops, if that part is not started again', async () => {
+  const log: string[] = [];
+  const [a, b] = [part('a', log, false), part('b', log)];
+  const slow: Child = {
+    ...part('c', log).child,
+    async start() {
+      const stop = async () => {
+        a.die('gone');
+        b.die('gone too');
+      };
+      return { died: new Promise(() => {}), stop };
+    },
+  };
+  const { supervisor, deaths, end } = world([a, b, { child: slow }]);
+  await supervisor.start();
+  const stopped = supervisor.stop().then(() => 'stopped');
+  expect(await Promise.race([end, stopped])).toBe('a');
+  expect(deaths).toEqual(['a: gone']);
+  expect(log.slice(-2)).toEqual(['stop b', 'stop a']);
+});
+
 it('stops what is up already when a later part cannot start', async () => {
   const log: string[] = [];
   const broken: Child = { ...part('b', log).child, start: () => Promise.reject(new Error('port taken')) };
