@@ -22,7 +22,7 @@ import {
   settleKeys,
 } from '../../actors/vault/unlock-key.ts';
 import type { Config } from '../../config/config.ts';
-import { systemClock, timerMsMax } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/clock.ts';
 import { archiveOf, newestArchived } from '../../runtime/commit-log/archive.ts';
 import { Host } from '../../runtime/host/client/host.ts';
 import type { PluginHost } from '../../runtime/host/wire/plugin-host.ts';
@@ -70,6 +70,8 @@ type Log = (level: LogLevel, message: string, fields: object) => void;
 const exitHeld = 75;
 const exitIo = 74;
 
+/** An alarm is at most this late if the clock was set forward. */
+const alarmCheckMs = 1_000;
 const diskCheckMs = 1_000;
 const pruneMs = 2_000;
 const reportMs = 1_000;
@@ -198,11 +200,16 @@ function run({ config: first, gauges: shared, commits, loopDelay, umask, vaultKe
     return ledgerTurns(actors);
   }
 
+  /** A timer does not notice that the clock was set forward, or that the machine was suspended. So a longer wait is a series of timers. */
   function setAlarm(actor: keyof typeof alarms, atUs: number | null, tell: ActorGeneration['tell']): void {
     clearTimeout(alarms[actor]);
     if (atUs === null) return;
     const waitMs = Math.max(0, Math.ceil((atUs - clock.nowUs()) / 1000));
-    alarms[actor] = setTimeout(() => tell(actor, { kind: 'alarm' }), Math.min(waitMs, timerMsMax));
+    const ring = () => {
+      if (clock.nowUs() >= atUs) tell(actor, { kind: 'alarm' });
+      else setAlarm(actor, atUs, tell);
+    };
+    alarms[actor] = setTimeout(ring, Math.min(waitMs, alarmCheckMs));
   }
 
   function vaultOptions(reader: Store): LedgerActorsOptions['vault'] {

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { cyclesOf } from '../../support/deep.ts';
 import { seededRandom } from '../crash/random.ts';
+import type { Settings } from '../gateway/configuration.ts';
 import { Gateway } from '../gateway/gateway.ts';
 import { worker } from '../gateway/sources.ts';
 import { until } from '../gateway/until.ts';
@@ -19,13 +20,9 @@ const hoursMax = 20;
 const endMsMax = 20_000;
 const preload = fileURLToPath(new URL('./clock.cjs', import.meta.url));
 
-test(`${steps} steps of the clock hold nothing up, and lose nothing`, { timeout: 600_000 }, async () => {
-  const random = seededRandom();
-  const gateway = new Gateway({
-    ...workload,
-    plugins: { ...workload.plugins, worker },
-    state: { retention: { jobs: '1d' } },
-  });
+/** A service whose clock the test sets, by hours from the real time. */
+function withClock(settings: Settings) {
+  const gateway = new Gateway(settings);
   onTestFinished(() => gateway.discard());
   const file = join(gateway.directory, 'clock');
   const set = (hours: number): void => {
@@ -34,6 +31,26 @@ test(`${steps} steps of the clock hold nothing up, and lose nothing`, { timeout:
   };
   set(0);
   gateway.launch({ environment: { NODE_OPTIONS: `--require ${preload}`, CLOCK_PATH: file } });
+  return { gateway, set };
+}
+
+test('what is due by the new time happens at once, although nothing else wakes the service', async () => {
+  const { gateway, set } = withClock({ plugins: workload.plugins });
+  await gateway.start();
+  await gateway.call('POST', '/control/plugin/echo/pause', { for: '1h' });
+  const id = await gateway.submit('echo/handle');
+  await gateway.waiting(id, 'paused');
+  set(2);
+  expect((await gateway.settled(id, endMsMax)).status).toBe('succeeded');
+});
+
+test(`${steps} steps of the clock hold nothing up, and lose nothing`, { timeout: 600_000 }, async () => {
+  const random = seededRandom();
+  const { gateway, set } = withClock({
+    ...workload,
+    plugins: { ...workload.plugins, worker },
+    state: { retention: { jobs: '1d' } },
+  });
   await gateway.start();
 
   const ids: string[] = [];
