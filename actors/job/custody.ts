@@ -18,7 +18,7 @@
 import { type Body, bodyPart, encodeBody, failedBody, hasPart } from '../../runtime/host/wire/outcome.ts';
 import type { Outcome } from '../../runtime/host/wire/plugin-host.ts';
 import type { Turn } from '../../runtime/turn.ts';
-import { endStopped, endUnstarted } from './cancel/cancelled-jobs.ts';
+import { endStopped, endStoppedWaiting, endUnstarted, isStopped } from './cancel/cancelled-jobs.ts';
 import type { JobFrame } from './dispatch/job-frame.ts';
 import type { Lane } from './dispatch/lane.ts';
 import { countEnd } from './holds/pausing.ts';
@@ -92,7 +92,8 @@ export function charge(
 
 /**
  * Changes the custody of an attempt from in flight to `waiting` or `suspect`, without charging the attempt. Null: the job ended instead,
- * because it was cancelled or is past its deadline. `lost`: the body for that end; null: no plugin code has run.
+ * because it was cancelled, has expired or is past its deadline. `lost`: the body for the end of a job whose plugin code may have run; null:
+ * no plugin code has run.
  */
 export function giveBack(
   state: JobState,
@@ -101,10 +102,10 @@ export function giveBack(
   next: 'waiting' | 'suspect',
   lost: Body | null,
 ): OpenAttempt | null {
+  if (!isStopped(state, job, turn.nowUs)) return state.move(turn, job, next, 0);
   const stop = state.stopOf(job, turn.nowUs);
-  if (stop === null) return state.move(turn, job, next, 0);
-  if (lost) endStopped(state, turn, job, stop, null, lost);
-  else endUnstarted(state, turn, job);
+  if (stop !== null && lost) endStopped(state, turn, job, stop, null, lost);
+  else endStoppedWaiting(state, turn, job);
   return null;
 }
 
@@ -121,11 +122,14 @@ export function recover(state: JobState, turn: Turn, job: OpenAttempt): void {
   else if (job.custody === 'sentAlone') {
     if (!chargeStopped(state, turn, job)) lane.lost.push(state.move(turn, job, 'lost', turn.nowUs));
   } else if (job.custody === 'sent') {
-    state.move(turn, job, 'waiting', job.dueUs);
+    const waiting = state.move(turn, job, 'waiting', job.dueUs);
     // The job may have started. As a suspect it is sent alone: if the service is killed again, the attempt is charged.
-    lane.enqueueAttempt({ ...job, custody: 'suspect' });
-  } else if (!hasRecord(job)) lane.enqueueAttempt(job);
-  else {
+    if (isStopped(state, job, turn.nowUs)) endStoppedWaiting(state, turn, waiting);
+    else lane.enqueueAttempt({ ...job, custody: 'suspect' });
+  } else if (!hasRecord(job)) {
+    if (isStopped(state, job, turn.nowUs)) endStoppedWaiting(state, turn, job);
+    else lane.enqueueAttempt(job);
+  } else {
     // Even if the clock was set back in the meantime, the job waits at most for the longest backoff of its plugin or of its step. The step's
     // policy is in the block, which is read only if the wait is long.
     const isLong = job.dueUs > turn.nowUs + lane.retry.backoffMaxMs * 1000;

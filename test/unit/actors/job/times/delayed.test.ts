@@ -121,6 +121,23 @@ it('ends a delayed job that is cancelled after a start has passed over it, and b
   await isSound(of);
 });
 
+it('ends jobs that expired with a host, and that the host returns, while their plugin is held', async () => {
+  const of = world();
+  const ids = submit(of, { expiresMs: minute }, 2);
+  of.nowUs += 2 * minute * 1000;
+  of.tell({ kind: 'alarm' });
+  seal(of, 'fast');
+  expect(ids.map(id => jobOf(of, id).status)).toEqual(['running', 'running']);
+  for (const { slot, frame } of of.held.splice(0)) {
+    const tasks = Array.from({ length: frame.ids.length / 16 }, (_, task) => task);
+    of.tell({ kind: 'returned', slot, frameId: frame.frameId, tasks, reason: 'crowded' });
+  }
+  pass(of, 0);
+  expect(ids.map(id => jobOf(of, id).status)).toEqual(['cancelled', 'cancelled']);
+  expect(of.runs).toEqual([]);
+  await isSound(of);
+});
+
 it('keeps the order of times, whatever the order of acceptance', () => {
   const of = world();
   const ids = [3, 1, 2].map(minutes => submit(of, { delayMs: minutes * minute })[0]!);
