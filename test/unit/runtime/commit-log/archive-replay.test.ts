@@ -24,12 +24,15 @@ function open(path: string): LedgerStore {
   return store;
 }
 
-/** The last millisecond in which the turn was the newest one. */
+/** The ledger's clock, which never goes back, may be ahead of the system's by this much after the system's was adjusted. */
+const aheadMsMax = 5;
+
+/** A millisecond in which the turn was the newest one. */
 async function commit(store: LedgerStore, name: string, bytes: number): Promise<number> {
   const batch = store.batch();
   batch.put('names', Buffer.from(name), Buffer.alloc(bytes, name));
   store.commit(batch);
-  const at = Date.now() + 1;
+  const at = Date.now() + aheadMsMax;
   await until('the next millisecond', () => Date.now() > at);
   return at;
 }
