@@ -30,12 +30,14 @@ export function screensOf({ runs, job }: Seeded): readonly ScreenVisit[] {
   ];
 }
 
+/** For `evaluate`. Resolves after a frame has been drawn: in a task after two frames. */
+export const drawn =
+  'new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(resolve))))';
+
 /** Waits until the screen shows its content: no part of it is loading, and what depends on its size is drawn. */
 export async function shown(page: Page): Promise<void> {
   await page.getByRole('main').waitFor();
   await page.getByRole('status', { name: 'Loading' }).first().waitFor({ state: 'detached' });
   // What depends on a size is drawn by effects: Preact runs them in a task after the frame, so the signal is a task after two frames.
-  await page.evaluate(
-    'new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(resolve))))',
-  );
+  await page.evaluate(drawn);
 }

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import type { Gateway } from '../../../service/gateway/gateway.ts';
 import { type Page, type Route, reopen, visit } from '../browser.ts';
-import { type Seeded, screensOf, shown } from '../screens.ts';
+import { drawn, type Seeded, screensOf, shown } from '../screens.ts';
 
 /** Sums of layout shifts up to 0.1 count as good; these are for slow answers, so they have to be lower. */
 const shiftMax = 0.02;
@@ -22,9 +22,6 @@ const observing = `(() => {
       if (!hadRecentInput) shifts.push({ value, moved: sources.map(moved) });
   }).observe({ type: 'layout-shift', buffered: true });
 })()`;
-
-/** Resolves after a frame has been drawn. */
-const drawn = 'new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(resolve))))';
 
 /** Answers come one by one, and the page draws a frame before each, as with a slow network. Resolves once none is missing. */
 async function slowly(page: Page): Promise<() => Promise<void>> {
