@@ -33,14 +33,14 @@ export function JobScreen(): JSX.Element {
     );
   if (isElsewhere || !data)
     return (
-      <Page title="Job" subtitle={<JobId id={id} />}>
+      <Page title="Job" subtitle={<JobSubtitle id={id} />}>
         {job.error ? <Problem error={job.error} retry={job.reload} /> : <Loading rows={8} />}
       </Page>
     );
   return (
     <Page
       title={jobTitle(data)}
-      subtitle={<JobSubtitle job={data} />}
+      subtitle={<JobSubtitle id={id} job={data} />}
       actions={<JobActions job={data} reload={job.reload} />}
     >
       {isRun(data) && (
@@ -65,12 +65,13 @@ export function JobScreen(): JSX.Element {
   );
 }
 
-function JobSubtitle({ job }: { job: ShownJob }) {
+/** It stays in its place when the job arrives: so does the focus, and what a button has said. */
+function JobSubtitle({ id, job }: { id: string; job?: ShownJob }) {
   return (
     <span class="run-subtitle">
-      <Status status={job.status} />
-      <JobId id={job.job_id} />
-      {job.completed_at && job.started_at && (
+      {job && <Status status={job.status} />}
+      <JobId id={id} />
+      {job?.completed_at && job.started_at && (
         <span>{duration(microsOf(job.completed_at) - microsOf(job.created_at))} from acceptance to end</span>
       )}
     </span>

@@ -57,7 +57,7 @@ export function RunScreen(): JSX.Element {
   // What is above the timeline would move it: they are shown together.
   if (!(job.data || job.error) || !(timeline.data || timeline.error))
     return (
-      <Page title={shown ? jobTitle(shown) : 'Run'} subtitle={<JobId id={id} />}>
+      <Page title={shown ? jobTitle(shown) : 'Run'} subtitle={<RunSubtitle id={id} />}>
         <Loading rows={12} />
       </Page>
     );
@@ -84,22 +84,22 @@ export function RunScreen(): JSX.Element {
   );
 }
 
+/** It stays in its place when the run arrives: so does the focus, and what a button has said. */
 function RunSubtitle({
   id,
   job,
   timeline,
-  everyMs,
+  everyMs = null,
 }: {
   id: string;
-  job: ShownJob | undefined;
-  timeline: RunTimeline | undefined;
-  everyMs: number | null;
+  job?: ShownJob | undefined;
+  timeline?: RunTimeline | undefined;
+  everyMs?: number | null;
 }) {
   const shown = job ?? timeline;
-  if (!shown) return <JobId id={id} />;
   return (
     <span class="run-subtitle">
-      <Status status={shown.status} />
+      {shown && <Status status={shown.status} />}
       <JobId id={id} />
       {timeline && (
         <span>

@@ -144,11 +144,13 @@ export function jobFlows(gateway: Gateway): void {
   test('copy the id of a job, and the call as curl', async () => {
     const { job_id: id } = await gateway.finished('greeter/handle', { name: 'Ada' });
     const page = await visit(gateway, { at: `#/job/${id}` });
-    await page
-      .getByRole('button', { name: `Copy the id ${id}` })
-      .first()
-      .click();
-    await page.getByRole('button', { name: 'Copied' }).first().waitFor();
+    await Promise.all([
+      page.getByRole('button', { name: 'Copied' }).first().waitFor(),
+      page
+        .getByRole('button', { name: `Copy the id ${id}` })
+        .first()
+        .click(),
+    ]);
     expect(await page.evaluate('navigator.clipboard.readText()')).toBe(id);
     await page.getByRole('button', { name: 'Copy as curl' }).click();
     await expect.poll(() => page.evaluate('navigator.clipboard.readText()')).toContain('/plugin/greeter/handle');

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import type { Gateway } from '../../../service/gateway/gateway.ts';
 import { until } from '../../../service/gateway/until.ts';
-import { insecureSite, visit } from '../browser.ts';
+import { insecureSite, type Page, type Route, visit } from '../browser.ts';
 import { gapsOf, ObservedPage } from '../observed.ts';
 import { type Seeded, shown } from '../screens.ts';
 
@@ -75,6 +75,25 @@ export function presentationFlows(gateway: Gateway, seeded: () => Seeded): void 
     await dialog.getByRole('button', { name: 'Copied' }).waitFor();
     expect(await copied()).toBe(job);
     expect(await page.evaluate(focused)).toBe('Copied');
+  });
+
+  test.each(['job', 'run'])('a button pressed while a %s loads keeps the focus after it', async kind => {
+    const { job, runs } = seeded();
+    const id = kind === 'job' ? job : runs[0]!;
+    const held: Route[] = [];
+    let isOpen = false;
+    const holds = (route: Route) => (isOpen ? route.continue() : held.push(route));
+    const prepare = (page: Page) => page.route(new RegExp(`/job/${id}`), holds);
+    const page = await visit(gateway, { at: `#/${kind}/${id}`, prepare });
+    await page.getByRole('button', { name: `Copy the id ${id}` }).click();
+    isOpen = true;
+    for (const route of held) await route.continue();
+    await page
+      .getByRole('button', { name: /^Rerun/ })
+      .first()
+      .waitFor();
+    expect(held.length).toBeGreaterThan(0);
+    expect(await page.evaluate(focused)).toMatch(/^Copied$|^Copy the id/);
   });
 
   test('a run is printed without navigation and buttons, dark on light, and nothing is cut off', async () => {
