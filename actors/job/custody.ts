@@ -102,6 +102,7 @@ export function giveBack(
   next: 'waiting' | 'suspect',
   lost: Body | null,
 ): OpenAttempt | null {
+  if (lost) job.open.noteBegun(job.index);
   if (!isStopped(state, job, turn.nowUs)) return state.move(turn, job, next, 0);
   const stop = state.stopOf(job, turn.nowUs);
   if (stop !== null && lost) endStopped(state, turn, job, stop, null, lost);
@@ -122,6 +123,7 @@ export function recover(state: JobState, turn: Turn, job: OpenAttempt): void {
   else if (job.custody === 'sentAlone') {
     if (!chargeStopped(state, turn, job)) lane.lost.push(state.move(turn, job, 'lost', turn.nowUs));
   } else if (job.custody === 'sent') {
+    job.open.noteBegun(job.index);
     const waiting = state.move(turn, job, 'waiting', job.dueUs);
     // The job may have started. As a suspect it is sent alone: if the service is killed again, the attempt is charged.
     if (isStopped(state, job, turn.nowUs)) endStoppedWaiting(state, turn, waiting);

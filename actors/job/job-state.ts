@@ -18,7 +18,7 @@ import { FollowedEnds } from './followed.ts';
 import type { Gauges } from './gauges.ts';
 import { type HoldSources, Holds } from './holds/holds.ts';
 import { Pauses } from './holds/pauses.ts';
-import { firstAttempt, hasRecord, type OpenAttempt, takeFrom } from './open-attempt.ts';
+import { firstAttempt, hasRecord, isUnstarted, type OpenAttempt, takeFrom } from './open-attempt.ts';
 import type { SettledJob } from './protocol.ts';
 import { errorOf } from './records/attempt.ts';
 import { type Block, decodeWhole, groupOf } from './records/block.ts';
@@ -200,7 +200,7 @@ export class JobState {
       open.retrying--;
     }
     // A job that ends before its first attempt has a log of attempt 0.
-    const number = from === 'queued' && !hasRecord(job) ? 0 : job.attempt;
+    const number = from === 'queued' && isUnstarted(job) ? 0 : job.attempt;
     const { group, offset } = this.#writeAttempt(turn, open, id, index, number, status, true, startedUs, body);
     this.minutes.settled(status, turn.nowUs);
     open.settle(index);

@@ -15,6 +15,11 @@ export function hasRecord({ attempt, custody }: RetryRecord): boolean {
   return attempt > 1 || custody === 'lost';
 }
 
+/** Whether no plugin code of the waiting job can have run. */
+export function isUnstarted(job: OpenAttempt): boolean {
+  return !hasRecord(job) && !job.open.hasBegun(job.index);
+}
+
 export function takeFrom(list: OpenAttempt[], open: OpenBlock, index: number): OpenAttempt | undefined {
   const place = list.findIndex(job => job.index === index && job.open === open);
   return place < 0 ? undefined : list.splice(place, 1)[0];

@@ -5,7 +5,7 @@ import { jobId } from '../../../runtime/ids.ts';
 import type { Turn } from '../../../runtime/turn.ts';
 import type { Lane } from '../dispatch/lane.ts';
 import type { JobState } from '../job-state.ts';
-import { firstAttempt, hasRecord, type OpenAttempt } from '../open-attempt.ts';
+import { firstAttempt, isUnstarted, type OpenAttempt } from '../open-attempt.ts';
 import { type Cancel, cancelText, putNote } from '../records/cancel.ts';
 import type { OpenBlock } from '../records/open.ts';
 
@@ -40,8 +40,8 @@ function isOverdue(state: JobState, { open, index }: OpenAttempt): boolean {
 }
 
 /**
- * Ends a job that was cancelled or is past its deadline, and that waits or was returned unstarted. If the job was at its first attempt
- * and was cancelled only with a run, no observation reports the end, and no hook starts.
+ * Ends a job that was cancelled or is past its deadline, and that waits or was returned unstarted. If none of its plugin code can
+ * have run and it was cancelled only with a run, no observation reports the end, and no hook starts.
  */
 export function endUnstarted(state: JobState, turn: Turn, job: OpenAttempt): void {
   const { open, index } = job;
@@ -51,10 +51,10 @@ export function endUnstarted(state: JobState, turn: Turn, job: OpenAttempt): voi
   }
   const own = state.cancels.of(jobId(open.keyBytes, index));
   const run = state.cancelledRun(open, index);
-  const isFirst = !hasRecord(job);
-  if (run && isFirst) state.cancels.countNotStarted(run, 1, 0);
+  const neverStarted = isUnstarted(job);
+  if (run && neverStarted) state.cancels.countNotStarted(run, 1, 0);
   const body = own ? encodeBody({ error: Buffer.from(cancelText(own)) }) : emptyBody;
-  state.end(turn, job, 'cancelled', null, body, 'queued', own === undefined && isFirst);
+  state.end(turn, job, 'cancelled', null, body, 'queued', own === undefined && neverStarted);
 }
 
 /** Whether the next job of the lane may have to end instead of starting. */

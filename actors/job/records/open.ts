@@ -33,8 +33,10 @@ type StoredOpenRecord = [
   sentUs: number,
   /** One bit per job, set if the job is settled; null: no job is settled. */
   settled: Uint8Array | null,
-  /** Absent if no job of the block has times. */
-  timed?: StoredTimed,
+  /** Null or absent: no job of the block has times. */
+  timed?: StoredTimed | null,
+  /** One bit per job, set if an attempt was given back or lost uncharged, and plugin code may have run; absent: none was. */
+  begun?: Uint8Array,
 ];
 /** `delayed`: one bit per job, set if the job is delayed; null: no job is delayed. `rescheduled`: how many jobs were rescheduled. */
 type StoredTimed = [delayed: Uint8Array | null, rescheduled: number];
@@ -54,6 +56,7 @@ export class OpenBlock {
   #returned: readonly number[] = [];
   #settled: Uint8Array | null = null;
   #delayed: Uint8Array | null = null;
+  #begun: Uint8Array | null = null;
   unsettled: number;
   /** Whether any job of the block has times (records/options.ts). */
   isTimed = false;
@@ -86,27 +89,25 @@ export class OpenBlock {
   }
 
   isSettled(index: number): boolean {
-    return this.#settled !== null && (this.#settled[index >> 3]! & (1 << (index & 7))) !== 0;
+    return hasBit(this.#settled, index);
   }
 
   settle(index: number): void {
     this.#forget(index);
     this.wake(index);
-    this.#settled ??= new Uint8Array((this.count + 7) >> 3);
-    this.#settled[index >> 3]! |= 1 << (index & 7);
+    this.#settled = withBit(this.#settled, index, this.count);
     this.unsettled--;
   }
 
   /** Makes all jobs of a new block delayed. */
   delayAll(): void {
     this.isTimed = true;
-    this.#delayed = new Uint8Array((this.count + 7) >> 3);
-    for (let index = 0; index < this.count; index++) this.#delayed[index >> 3]! |= 1 << (index & 7);
+    for (let index = 0; index < this.count; index++) this.#delayed = withBit(this.#delayed, index, this.count);
     this.delayed = this.count;
   }
 
   isDelayed(index: number): boolean {
-    return this.#delayed !== null && (this.#delayed[index >> 3]! & (1 << (index & 7))) !== 0;
+    return hasBit(this.#delayed, index);
   }
 
   /** Ends the delay of the job. False: the job was not delayed. */
@@ -131,7 +132,7 @@ export class OpenBlock {
    * jobs of the block were last dispatched.
    */
   firstAttempt(index: number): RetryRecord {
-    if (this.isUnstarted(index)) return { attempt: 1, custody: 'waiting', dueUs: 0 };
+    if (this.awaitsFirst(index)) return { attempt: 1, custody: 'waiting', dueUs: 0 };
     const custody = this.#sentAlone.includes(index) ? 'sentAlone' : 'sent';
     return { attempt: 1, custody, dueUs: this.sentUs };
   }
@@ -143,9 +144,24 @@ export class OpenBlock {
     else if (custody === 'waiting' || custody === 'suspect') this.#returned = [...this.#returned, index];
   }
 
-  /** Whether the job waits for the start of its first attempt. */
-  isUnstarted(index: number): boolean {
+  /** Whether the job waits for its first attempt. */
+  awaitsFirst(index: number): boolean {
     return !this.isSettled(index) && (index >= this.next || this.#returned.includes(index) || this.isDelayed(index));
+  }
+
+  /** Whether the job waits for its first attempt, and none of its plugin code can have run. */
+  isUnstarted(index: number): boolean {
+    return this.awaitsFirst(index) && !this.hasBegun(index);
+  }
+
+  /** Records that plugin code of the job may have run, although its attempt is not charged. */
+  noteBegun(index: number): void {
+    this.#begun = withBit(this.#begun, index, this.count);
+  }
+
+  /** Whether an attempt of the job that was not charged may have run plugin code. */
+  hasBegun(index: number): boolean {
+    return hasBit(this.#begun, index);
   }
 
   /** Whether any job below `next`, excluding delayed jobs, waits for its first attempt. */
@@ -171,12 +187,13 @@ export class OpenBlock {
       sentUs,
       this.#settled,
     ] as const;
-    const timed: StoredTimed = [this.#delayed, this.rescheduled];
-    return pack(this.isTimed ? [...record, timed] : record);
+    const timed: StoredTimed | null = this.isTimed ? [this.#delayed, this.rescheduled] : null;
+    if (this.#begun) return pack([...record, timed, this.#begun]);
+    return pack(timed ? [...record, timed] : record);
   }
 
   static decode(key: KeyText, bytes: Uint8Array): OpenBlock {
-    const [plugin, command, count, next, retrying, sentAlone, returned, sentUs, settled, timed] =
+    const [plugin, command, count, next, retrying, sentAlone, returned, sentUs, settled, timed, begun] =
       unpack<StoredOpenRecord>(bytes);
     const open = new OpenBlock(key, plugin, command, count);
     open.next = next;
@@ -184,6 +201,7 @@ export class OpenBlock {
     open.#sentAlone = sentAlone;
     open.#returned = returned;
     open.sentUs = sentUs;
+    if (begun) open.#begun = Uint8Array.from(begun);
     if (settled) {
       open.#settled = Uint8Array.from(settled);
       for (let index = 0; index < count; index++) if (open.isSettled(index)) open.unsettled--;
@@ -197,6 +215,17 @@ export class OpenBlock {
     }
     return open;
   }
+}
+
+function hasBit(bits: Uint8Array | null, index: number): boolean {
+  return bits !== null && (bits[index >> 3]! & (1 << (index & 7))) !== 0;
+}
+
+/** Sets the bit. `count`: the number of bits, if there are none yet. */
+function withBit(bits: Uint8Array | null, index: number, count: number): Uint8Array {
+  const changed = bits ?? new Uint8Array((count + 7) >> 3);
+  changed[index >> 3]! |= 1 << (index & 7);
+  return changed;
 }
 
 /** The running or next attempt of an unsettled job. */

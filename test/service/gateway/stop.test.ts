@@ -162,8 +162,16 @@ function isRunning(pid: number): boolean {
 describe('a grace that is over', () => {
   const gateway = shareGateway(
     {
-      plugins: { worker },
-      pipelines: [{ name: 'held', on: 'held', execution_mode: 'synchronous', steps: [{ id: 'hold', uses: 'worker' }] }],
+      plugins: { worker, echo },
+      pipelines: [
+        { name: 'held', on: 'held', execution_mode: 'synchronous', steps: [{ id: 'hold', uses: 'worker' }] },
+        {
+          name: 'cleaned',
+          steps: [{ id: 'hold', uses: 'worker' }],
+          on_failure: [{ id: 'tell', uses: 'echo' }],
+          finally: [{ id: 'clean', uses: 'echo' }],
+        },
+      ],
     },
     { grace: '50ms' },
   );
@@ -176,6 +184,31 @@ describe('a grace that is over', () => {
     await gateway.start();
     expect(await gateway.settled(id)).toMatchObject({ status: 'succeeded', attempt: 1 });
   });
+
+  test.each([
+    ['cancelled', ['finally']],
+    ['timed_out', ['on_failure', 'finally']],
+  ] as const)(
+    'a run whose job is queued again has started: if it ends %s, its phases follow',
+    async (status, phases) => {
+      const options = status === 'timed_out' ? { deadline: '5s' } : {};
+      const asked = await gateway.call('POST', '/pipeline/cleaned', { payload: { gate: 'never' }, ...options });
+      const run = String(asked.body['job_id']);
+      const child = await until('its job', async () => (await gateway.tree(run)).find(job => job.job_id !== run));
+      await gateway.noted('start', child.job_id);
+      await gateway.call('POST', '/control/plugin/worker/pause');
+      expect(await gateway.term()).toEqual({ status: 0, signal: null });
+      await gateway.start();
+      if (status === 'cancelled') await gateway.call('POST', `/job/${run}/cancel`);
+      expect((await gateway.settled(run)).status).toBe(status);
+      const jobs = await Promise.all(
+        (await gateway.tree(run)).map(async ({ job_id }) => (await gateway.call('GET', `/job/${job_id}`)).body),
+      );
+      expect(jobs.flatMap(({ phase }) => phase ?? [])).toEqual(phases);
+      expect(jobs.find(({ job_id }) => job_id === child.job_id)).toMatchObject({ attempt: 1 });
+      await gateway.call('POST', '/control/plugin/worker/resume');
+    },
+  );
 
   test('a caller who waits for a run gets an answer when the service stops', async () => {
     const before = gateway.journal().length;

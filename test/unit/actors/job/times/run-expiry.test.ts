@@ -32,3 +32,18 @@ it('lets a run go on whose first job ends in the turn in which it would expire',
   ledger.run();
   expect([ledger.job(id).status, ledger.faults()]).toEqual(['succeeded', []]);
 });
+
+it('lets a run go on whose first job was lost with the hosts, because it may have begun', async () => {
+  const ledger = new Ledger([{ name: 'p', steps: [{ uses: 'echo' }] }]);
+  const id = start(ledger, 'p');
+  ledger.lifecycle.loop.deliver('job', { kind: 'stop', replyTo: { ask: 0 }, graceMs: 0 });
+  await ledger.rest();
+  ledger.nowUs += 2 * expiresMs * 1000;
+  ledger.lifecycle.loop.deliver('job', { kind: 'wake' });
+  ledger.run();
+  expect([ledger.job(id).status, ledger.job(ledger.tasks[0]!.id).status]).toEqual(['running', 'queued']);
+  ledger.start();
+  ledger.answer(ledger.tasks[1]!);
+  ledger.run();
+  expect([ledger.job(id).status, ledger.faults()]).toEqual(['succeeded', []]);
+});
