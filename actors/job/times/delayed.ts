@@ -66,11 +66,14 @@ export class Delayed {
     if (this.#turn === turn) return true;
     this.#turn = turn;
     this.#left = timedPerTurnMax;
+    let isFirst = true;
     for (const timer of times.due(turn.nowUs)) {
       const open = this.#find(timer.block);
       // The timers of a block whose record was set aside are kept until the record can be read.
       if (!open && setAside.has('open', timer.block)) continue;
-      if (open && !this.#handle(turn, open, timer)) return true;
+      // Each turn handles at least one timer, even if it has no time left.
+      if (open && ((turn.isSpent && !isFirst) || !this.#handle(turn, open, timer))) return true;
+      isFirst = false;
       times.remove(turn.batch, timer);
     }
     times.handled(turn.nowUs);
@@ -79,7 +82,7 @@ export class Delayed {
 
   /** Handles a timer of a block that is open. False: jobs of the timer are left for the next turn. */
   #handle(turn: Turn, open: OpenBlock, timer: Timer): boolean {
-    if (this.#left <= 0 || turn.isSpent) return false;
+    if (this.#left <= 0) return false;
     const isOver = this.#act(turn, open, timer);
     // Timers may concern very many blocks, so the decoded block does not stay in memory.
     if (open.inFlight === 0) this.#options.state.release(open);

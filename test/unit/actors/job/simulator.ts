@@ -9,7 +9,7 @@ import type { Config, PluginInstance } from '../../../../config/config.ts';
 import { encodeBody } from '../../../../runtime/host/wire/outcome.ts';
 import type { Outcome, PluginHost, TaskFrame } from '../../../../runtime/host/wire/plugin-host.ts';
 import { formatId, jobIdBytes, makeBlockKeys, parseId } from '../../../../runtime/ids.ts';
-import { type Loop, startLoop } from '../../../../runtime/loop.ts';
+import { type Loop, startLoop, turnMsMax } from '../../../../runtime/loop.ts';
 import { pack } from '../../../../runtime/packing.ts';
 import type { Store } from '../../../../runtime/store/store.ts';
 import { Dice } from '../../../service/simulation/dice.ts';
@@ -100,6 +100,9 @@ export class Simulation {
   readonly #faults: Faults;
   readonly #random: () => number;
   #loop!: Loop;
+  /** Whether no turn has time left. */
+  isSlow = false;
+  #looks = 0;
   #due = false;
   #asks = 0;
   /** The last state of the queue. */
@@ -126,6 +129,7 @@ export class Simulation {
     this.#loop = startLoop({
       store: this.store,
       clock: { nowUs: () => ++this.nowUs },
+      stopwatch: () => (this.isSlow ? ++this.#looks * turnMsMax : 0),
       schedule: () => {
         this.#due = true;
       },

@@ -107,6 +107,19 @@ it('runs thousands of jobs that are due together, each once', async () => {
   expect(of.store.count('timers')).toBe(0);
 });
 
+it('handles a timer in each turn, even if no turn has time left', () => {
+  const of = world();
+  for (let n = 0; n < 3; n++) submit(of, { delayMs: minute });
+  of.nowUs += 2 * minute * 1000;
+  of.isSlow = true;
+  const left = [1, 2, 3].map(() => {
+    of.tell({ kind: 'alarm' });
+    of.turn();
+    return of.store.count('timers');
+  });
+  expect(left).toEqual([2, 1, 0]);
+});
+
 it('ends a delayed job that is cancelled after a start has passed over it, and before it has read all blocks', async () => {
   const of = world();
   // One block each: more of them than a turn reads.
