@@ -145,11 +145,15 @@ export class Expansion {
     return true;
   }
 
-  /** Indexes the jobs of the original run, some in each call. */
+  /** Indexes the jobs of the original run, as many as the turn has room for. */
   #index(run: Run): void {
-    this.#madeInTurn += groupsPerSlice;
-    if (blaming({ kind: 'run', id: run.id }, () => this.#takeOver.reuse.index(run))) this.#later.push(run.name);
-    else this.#table.expandable.add(run.name);
+    do {
+      this.#madeInTurn += groupsPerSlice;
+      if (!blaming({ kind: 'run', id: run.id }, () => this.#takeOver.reuse.index(run))) continue;
+      this.#later.push(run.name);
+      return;
+    } while (!this.#isFull);
+    this.#table.expandable.add(run.name);
   }
 
   /** Whether the fan-out must wait for the next turn: for the commit of this turn, or for room in memory for an evaluation. */

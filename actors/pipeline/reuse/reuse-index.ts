@@ -9,7 +9,7 @@ import { type JobGroup, readTally, tallied } from '../../job/records/job.ts';
 import { keyText } from '../../job/records/open.ts';
 import { rangesOf } from '../../job/records/tree.ts';
 import { calledAddress, forkAddress, reusedOf, splitPath, topAddress, writeIndexed } from '../records/reuse.ts';
-import type { Run } from '../run.ts';
+import type { StoredReuse } from '../records/run.ts';
 import type { RunTable } from '../run-table.ts';
 import { groupIn, rootOf, takenOverBy } from '../views/reuse-roots.ts';
 
@@ -23,8 +23,7 @@ const runsKnownMax = 10_000;
 type Row = { fork: Uint8Array; ordinal: number; key: Uint8Array; index: number; count: number };
 
 /** Writes the index for a rerun. Returns why it cannot be complete; null: the index is complete. */
-export function* indexed(table: RunTable, run: Run): Sliced<string | null> {
-  const { of, root } = run.reuse!;
+export function* indexed(table: RunTable, { of, root }: StoredReuse): Sliced<string | null> {
   let found = 0;
   let row: Row | null = null;
   for (const { fork, ordinal, key, index, count } of jobsInside(table.reader, of)) {

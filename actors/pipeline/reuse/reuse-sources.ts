@@ -1,12 +1,13 @@
 // Keeps the jobs of an original run for its rerun `from: failed`: retention does not remove them until the rerun has ended.
 import { blockOf, formatId, indexOf, type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
+import type { Sliced } from '../../../runtime/slices.ts';
 import { readable } from '../../../runtime/store/set-aside.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import { latestAttempt } from '../../job/records/attempts.ts';
 import { findBlock } from '../../job/records/block.ts';
 import { readDefinitionHash } from '../../job/records/job.ts';
-import { keyText, OpenBlock } from '../../job/records/open.ts';
+import { type KeyText, keyText, OpenBlock } from '../../job/records/open.ts';
 import type { DefinitionVersions, Version } from '../definition/definition-versions.ts';
 import { indexOfRoot, readLostJob, removeNeed, writeNeed } from '../records/reuse.ts';
 import { neededRoots } from '../views/reuse-roots.ts';
@@ -35,6 +36,8 @@ export function definitionOf(
 
 export class ReuseSources {
   readonly #reader: Reader;
+  /** By the name of a rerun: the unfinished index of the jobs of its original run. The rerun itself may be dropped from memory. */
+  readonly indexing = new Map<KeyText, Sliced<string | null>>();
   /** Ended reruns whose index is being removed. */
   #swept: JobId[] = [];
   /** Reruns that ended in this turn. The next turn can read the index entries that this turn has written for them. */
@@ -54,6 +57,7 @@ export class ReuseSources {
 
   /** Called when a rerun has ended: its index can be removed. */
   end(root: JobId): void {
+    this.indexing.delete(keyText(root));
     this.#ended.push(root);
   }
 

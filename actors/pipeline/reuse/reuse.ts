@@ -5,7 +5,6 @@
 // run. If that job can be reused, the token continues with its result; otherwise a new job is created. All jobs after a
 // new job are new. So are all jobs after a join that the token of a new job has reached, and all jobs of phases.
 import { type JobId, jobId } from '../../../runtime/ids.ts';
-import type { Sliced } from '../../../runtime/slices.ts';
 import type { StoredAttempt } from '../../job/records/attempt.ts';
 import { latestAttempt } from '../../job/records/attempts.ts';
 import { type Rerun, readDefinitionHash, readTally } from '../../job/records/job.ts';
@@ -38,7 +37,6 @@ type At = { readonly scope: number; readonly node: number; readonly path: readon
 export class Reuse {
   readonly #table: RunTable;
   readonly #reused: ReusedJobs;
-  readonly #indexing = new WeakMap<Run, Sliced<string | null>>();
 
   constructor(table: RunTable) {
     this.#table = table;
@@ -106,13 +104,12 @@ export class Reuse {
 
   /** Indexes the jobs of the original run, some in each call. True: the index can be read from the next turn on, or the run has failed. */
   index(run: Run): boolean {
-    let indexing = this.#indexing.get(run);
-    if (!indexing) {
-      indexing = indexed(this.#table, run);
-      this.#indexing.set(run, indexing);
-    }
-    const step = indexing.next();
+    const { indexing } = this.#table.sources;
+    const work = indexing.get(run.name) ?? indexed(this.#table, run.reuse!);
+    indexing.set(run.name, work);
+    const step = work.next();
     if (!step.done) return false;
+    indexing.delete(run.name);
     if (step.value === null) run.reuse!.isIndexed = true;
     else this.#table.fail(run, step.value);
     this.#table.touch(run);

@@ -183,6 +183,27 @@ describe('a run from what had failed', () => {
     expect(s.replies.at(-1)).toMatchObject({ detail: expect.stringContaining('it never began') });
   });
 
+  it('indexes the original runs of many reruns at once, although none of the reruns stays in memory', () => {
+    let isSick = true;
+    const s = new Stage({
+      plugins: { good: () => ({ result: 1 }), bad: () => (isSick ? { error: 'sick' } : { result: 1 }) },
+      pipelines: [{ name: 'p', steps: [{ uses: 'good' }, { uses: 'bad' }] }],
+      loadedBytesMax: 0,
+      keepsRecords: true,
+    });
+    const failed = Array.from({ length: 40 }, () => s.run('p'));
+    isSick = false;
+    const reruns = failed.map(({ id, payload, group: { context } }) => {
+      const rerun = { of: id, from: 'failed', reason: null } as const;
+      const source = { rerun, context, dedupeKey: null };
+      const call = { pipeline: 'p', payload, watch: false, submittedBy: 'test', source };
+      return { kind: 'start_run', replyTo: { ask: 0 }, ...call } as const;
+    });
+    s.send(...reruns);
+    for (let turns = 0; turns < 40 && s.isBusy; turns++) s.work();
+    expect([s.openRuns, s.of('good').length, s.of('bad').length]).toEqual([0, 40, 80]);
+  });
+
   it('runs what failed and what depends on it, and nothing else; its result is that of a run in which nothing fails', () => {
     fc.assert(
       fc.property(sequences, fc.integer({ min: 1 }), fc.integer({ min: 2, max: 9 }), (steps, seed, oneOf) => {
