@@ -19,14 +19,26 @@ type JournalSlice = {
   readonly end: JournalPosition;
 };
 
+/**
+ * A lap: the calls of a consumer's `prune` from one that returned false to the next one that does. Data of attempts that are pruned during a
+ * lap may stay, so they need another lap. The numbers are those of prune marks (job/records/journal.ts).
+ */
+type Laps = {
+  /** The number when the lap began. Null: no lap is under way. */
+  began: number | null;
+  /** The number when the last complete lap began; -1: there was none. */
+  done: number;
+};
+
 export class JournalFollower {
   readonly #stores: IndexStores;
   readonly #positions: Map<JournalConsumer, JournalPosition>;
-  #pruned = -1;
+  readonly #laps: ReadonlyMap<JournalConsumer, Laps>;
 
   constructor(stores: IndexStores, consumers: readonly JournalConsumer[]) {
     this.#stores = stores;
     this.#positions = new Map(consumers.map(consumer => [consumer, positionOf(stores.index, consumer.name)]));
+    this.#laps = new Map(consumers.map(consumer => [consumer, { began: null, done: -1 }]));
   }
 
   /** How many µs lie between the position of the slowest consumer and this time. */
@@ -60,18 +72,27 @@ export class JournalFollower {
     return true;
   }
 
-  /** Removes some derived data of attempts that retention has pruned. True: there may be more to remove. */
+  /**
+   * Removes some derived data of attempts that retention has pruned. True: a lap is under way. False: no lap is; if retention goes on, a later
+   * call begins the next ones.
+   */
   prune(): boolean {
     const { ledger, index } = this.#stores;
     ledger.refresh();
     index.refresh();
-    const pruned = readPruneMark(ledger);
-    if (pruned.number === this.#pruned) return false;
+    const { number, upToUs } = readPruneMark(ledger);
     const batch = index.batch();
     let more = false;
-    for (const consumer of this.#positions.keys()) more = consumer.prune?.(pruned.upToUs, batch) || more;
+    for (const [consumer, laps] of this.#laps) {
+      if (laps.done === number) continue;
+      laps.began ??= number;
+      if (consumer.prune?.(upToUs, batch)) more = true;
+      else {
+        laps.done = laps.began;
+        laps.began = null;
+      }
+    }
     if (batch.size > 0) index.commit(batch);
-    if (!more) this.#pruned = pruned.number;
     return more;
   }
 
