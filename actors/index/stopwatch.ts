@@ -68,7 +68,7 @@ export class Stopwatch implements JournalConsumer {
       const name = commands[entry.commandNumber]!;
       // A run counts only in the running totals: pages have the times of its jobs. Attempts that did not run have no times.
       if (isHosted(name.plugin) && hasRun(entry)) this.#record(entry, name, batch);
-      else if (name.plugin === pipelinePlugin) this.#totals.run(entry, name.command, entry.status);
+      else if (name.plugin === pipelinePlugin && entry.attempt > 0) this.#totals.run(entry, name.command, entry.status);
     }
     this.#totals.write(batch);
     for (const open of this.#pages.values()) writePage(open, batch);

@@ -114,6 +114,21 @@ test('the time in the queue of a delayed job counts from when it could run, its 
   expect(found.sum('headgate_job_total_seconds_sum', late)).toBeGreaterThanOrEqual(2);
 });
 
+test('a run that was cancelled before it began has no time', async () => {
+  const { body } = await gateway.call('POST', '/pipeline/twice?async=true', { delay: '1h' });
+  const run = String(body['job_id']);
+  expect((await gateway.call('POST', `/job/${run}/cancel`)).status).toBe(200);
+  expect(await gateway.settled(run)).toMatchObject({ status: 'cancelled' });
+  const others = { plugin: 'failing', command: 'handle' };
+  const before = (await scrape(gateway)).sum('headgate_job_total_seconds_count', others);
+  await gateway.finished('failing/handle', { retry: false });
+  const found = await until('a later job has been counted', async () => {
+    const found = await scrape(gateway);
+    return found.sum('headgate_job_total_seconds_count', others) > before && found;
+  });
+  expect(found.sum('headgate_run_seconds_count', { pipeline: 'twice', status: 'cancelled' })).toBe(0);
+});
+
 const command = ['plugin', 'command'];
 /** Each family with the labels of its series, without those of buckets. */
 const labelsOf: { readonly [family: string]: readonly string[] } = {
