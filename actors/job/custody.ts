@@ -66,18 +66,19 @@ function withState(
 /**
  * Charges an attempt that was lost, for instance with its host or with the service: the attempt has failed. If the command and the retry
  * policy allow another attempt, the job is retried at once; otherwise it ends. A job that was cancelled or is past its deadline ends as
- * cancelled or timed out.
+ * cancelled or timed out. `startedUs`: when its frame was sent to its host; null: unknown.
  */
 export function charge(
   state: JobState,
   turn: Turn,
   job: OpenAttempt,
+  startedUs: number | null,
   next: 'waiting' | 'suspect' = 'waiting',
   body = lostBody,
 ): void {
   const stop = state.stopOf(job, turn.nowUs);
   if (stop) {
-    endStopped(state, turn, job, stop, null, body);
+    endStopped(state, turn, job, stop, startedUs, body);
     return;
   }
   const { plugin, command } = job.open;
@@ -86,8 +87,8 @@ export function charge(
   const decision = decide(end, job.attempt, state.policyOf(job), state.random);
   const lane = state.lane(plugin);
   if (lane.breaker) countEnd(state, turn, lane, true, job.dueUs);
-  if (decision.kind === 'end') state.end(turn, job, decision.status, null, body);
-  else state.retry(turn, job, decision.status, null, body, 0, next);
+  if (decision.kind === 'end') state.end(turn, job, decision.status, startedUs, body);
+  else state.retry(turn, job, decision.status, startedUs, body, 0, next);
 }
 
 /**
@@ -153,6 +154,6 @@ export function chargeLost(state: JobState, turn: Turn, lane: Lane, max: number)
 /** Charges an attempt. False: its command is missing, so it is unknown whether the job may run again. The attempt is then unchanged. */
 function chargeStopped(state: JobState, turn: Turn, job: OpenAttempt): boolean {
   const command = state.commandOf(job.open);
-  if (command) charge(state, turn, job, 'waiting', command.retrySafe ? stoppedBody : lostBody);
+  if (command) charge(state, turn, job, null, 'waiting', command.retrySafe ? stoppedBody : lostBody);
   return command !== undefined;
 }

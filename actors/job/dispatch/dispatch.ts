@@ -296,7 +296,7 @@ export class Dispatcher {
       countReported(this.#state, slot, frame, task);
       const job = frame.jobs[task]!;
       if (hasBegun && !frame.command.retrySafe) {
-        charge(this.#state, turn, job);
+        charge(this.#state, turn, job, frame.sentUs);
         continue;
       }
       const isAlone = hasBegun || isSuspect;
@@ -324,8 +324,8 @@ export class Dispatcher {
       for (const task of unreported(frame)) {
         countReported(this.#state, slot, frame, task);
         const job = frame.jobs[task]!;
-        if (culpritKnown) charge(state, turn, job, 'suspect', body);
-        else if (!frame.command.retrySafe) charge(state, turn, job);
+        if (culpritKnown) charge(state, turn, job, frame.sentUs, 'suspect', body);
+        else if (!frame.command.retrySafe) charge(state, turn, job, frame.sentUs);
         else {
           const suspect = giveBack(state, turn, job, 'suspect', body);
           if (suspect) this.quarantine.take(suspect, isLikely);
@@ -350,7 +350,7 @@ export class Dispatcher {
         for (const task of unreported(frame)) {
           countReported(this.#state, slot, frame, task);
           const job = frame.jobs[task]!;
-          if (!frame.command.retrySafe) charge(state, turn, job);
+          if (!frame.command.retrySafe) charge(state, turn, job, frame.sentUs);
           else {
             const waiting = giveBack(state, turn, job, 'waiting', stoppedBody);
             if (waiting) frame.lane.enqueueAttempt(waiting);

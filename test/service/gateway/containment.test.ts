@@ -67,6 +67,9 @@ test('a job that may not run twice and was beside one that took the host down ha
   await shared.noted('start', careful);
   await shared.finished('evil_once/kill');
   expect(await shared.settled(careful)).toMatchObject({ status: 'failed', last_error: 'lost while running' });
+  // It ran from when it was sent to the host until the host ended.
+  const { started_at, completed_at } = await shared.job(careful);
+  expect(Date.parse(String(started_at))).toBeLessThan(Date.parse(String(completed_at)));
   expect(shared.notesOf(careful)).toHaveLength(1);
 });
 
