@@ -1,23 +1,65 @@
-// The newest jobs that failed, timed out or are dead, found in the table `unsuccessful`.
+// The jobs that failed, timed out or died last. They are found in the journal. If its last entries have too few, the failed jobs that were
+// accepted last are added from the table `unsuccessful`.
 import { type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { type CommandCounts, countsKey } from '../records/counts.ts';
-import { failureStatuses } from '../records/job.ts';
+import { failureStatuses, statuses } from '../records/job.ts';
+import { entriesOf, readUs, usKey } from '../records/journal.ts';
 import { unsuccessfulKey } from '../records/list-indexes.ts';
 import type { NameTable } from '../records/name-table.ts';
+import { keyText } from '../records/open.ts';
 import { newestKeys } from './unsuccessful.ts';
 
 const noId = Buffer.alloc(0);
 const endOfIds = Buffer.alloc(jobIdBytes, 0xff);
 
-/** The ids of the newest failed jobs, at most `max`, newest first. The table `unsuccessful` is searched only for commands that have some. */
+/** The maximum number of commits that one scan of the journal reads. */
+const commitsPerStep = 64;
+/** The search of the journal ends when it has read at least this many entries. */
+const entriesMax = 20_000;
+const failureCodes = new Set(failureStatuses.map(status => statuses.indexOf(status)));
+
+/** The ids of the jobs that failed last, at most `max`. If too few are found in the journal, the newest failed jobs are added. */
 export function* recentFailures(
   reader: Reader,
   names: NameTable,
   all: readonly CommandCounts[],
   max: number,
 ): Sliced<JobId[]> {
+  const last = yield* lastFailed(reader, max);
+  if (last.length === max) return last;
+  const known = new Set(last.map(keyText));
+  const others = (yield* newestFailed(reader, names, all, max)).filter(id => !known.has(keyText(id)));
+  return [...last, ...others].slice(0, max);
+}
+
+/** The failed jobs among the last entries of the journal, at most `max`, in the order of their ends, last first. */
+function* lastFailed(reader: Reader, max: number): Sliced<JobId[]> {
+  const found: JobId[] = [];
+  let examined = 0;
+  for (let to = usKey(Number.MAX_SAFE_INTEGER); examined < entriesMax; ) {
+    let commits = 0;
+    for (const { key, value } of reader.scan('journal', { to, reverse: true, limit: commitsPerStep })) {
+      to = Buffer.from(key);
+      commits++;
+      const entries = entriesOf(readUs(key), value);
+      examined += entries.length;
+      for (const { id, final, statusCode } of entries.reverse()) {
+        if (!final || !failureCodes.has(statusCode)) continue;
+        found.push(Buffer.from(id));
+        if (found.length === max) return found;
+      }
+      if (examined >= entriesMax) break;
+    }
+    if (commits < commitsPerStep) break;
+    yield;
+  }
+  return found;
+}
+
+/** The ids of the newest failed jobs, at most `max`, newest first. The table `unsuccessful` is searched only for commands that have some. */
+function* newestFailed(reader: Reader, names: NameTable, all: readonly CommandCounts[], max: number): Sliced<JobId[]> {
   const numbers = new Map(names.commands.map(({ number, plugin, command }) => [countsKey(plugin, command), number]));
   const found: Buffer[] = [];
   for (const { plugin, command, counts } of all) {

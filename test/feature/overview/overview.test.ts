@@ -178,9 +178,14 @@ test('failures are those of the newest failed jobs, with the beginning of their 
   expect(sum(trend.settled) - sum(before.trend.settled)).toBe(2);
   expect(recent['run_p95_us']).toBeGreaterThanOrEqual(0);
 
+  const delayed = { payload: { message: 'accepted first' }, delay: '1h' };
+  const { body } = await gateway.call('POST', '/plugin/failing/handle', delayed);
   for (let n = 0; n <= recentFailuresMax; n++) await gateway.finished('failing/handle', { message: `error ${n}` });
   const errors = (await overview()).failures.map(({ last_error: error }) => error);
   expect(errors).toEqual(Array.from({ length: recentFailuresMax }, (_, n) => `error ${recentFailuresMax - n}`));
+  await gateway.call('POST', `/job/${body['job_id']}/run-now`);
+  await gateway.settled(String(body['job_id']));
+  expect((await overview()).failures[0]).toMatchObject({ last_error: 'accepted first' });
 });
 
 test('failure groups are the newest ones of the list of failures', async () => {
