@@ -12,9 +12,11 @@ import {
   type Selection,
   stepJobsMax,
 } from '../actors/job/records/action.ts';
-import { type JobId, jobIdBytes } from '../runtime/ids.ts';
+import { formatId, type JobId, jobIdBytes } from '../runtime/ids.ts';
 import { type Link, type PendingAsk, ThreadGone } from '../runtime/link.ts';
+import type { Logger } from '../runtime/log.ts';
 import type { Reader } from '../runtime/store/store.ts';
+import { ReadsDown } from './reads/reads.ts';
 import type { ReadsClient } from './reads/reads-client.ts';
 import type { Counted } from './reads/selecting.ts';
 import { takenBack } from './submissions.ts';
@@ -52,9 +54,10 @@ export type ActionsOptions = {
   readonly reader: Reader;
   readonly reads: ActionReads;
   readonly stopping: () => boolean;
+  readonly log: Pick<Logger, 'error'>;
 };
 
-export function openActions({ link, reader, reads, stopping }: ActionsOptions): ActionDriver {
+export function openActions({ link, reader, reads, stopping, log }: ActionsOptions): ActionDriver {
   let counts = 0;
 
   async function count(selection: Selection): Promise<CountedSelection | RefusedWork | null> {
@@ -95,6 +98,7 @@ export function openActions({ link, reader, reads, stopping }: ActionsOptions): 
     let after = progress.cursor;
     let left: Uint8Array = new Uint8Array(0);
     let isEnd = false;
+    let hasFailed = false;
     while (!stopping()) {
       try {
         // The ledger finds the occurrences of a backfill itself.
@@ -120,6 +124,11 @@ export function openActions({ link, reader, reads, stopping }: ActionsOptions): 
         else await pace.wait(taken ?? 0);
       } catch (error) {
         if (error instanceof ThreadGone) return;
+        // While the reads thread restarts, the action only waits.
+        if (!hasFailed && !(error instanceof ReadsDown)) {
+          hasFailed = true;
+          log.error({ err: error, action: formatId(id) }, 'a step of an action failed; it is repeated');
+        }
         await pause(againMs);
       }
     }

@@ -12,6 +12,7 @@ import { findJob, findTree } from '../actors/job/views/jobs.ts';
 import type { Config } from '../config/config.ts';
 import type { JobId } from '../runtime/ids.ts';
 import type { Link } from '../runtime/link.ts';
+import type { Logger } from '../runtime/log.ts';
 import type { Reader } from '../runtime/store/store.ts';
 import { type ActionCalls, type ActionReads, openActions } from './actions.ts';
 import type { Administration } from './administration.ts';
@@ -50,6 +51,7 @@ export type EngineOptions = {
   readonly backups: Pick<Backups, 'write'>;
   /** Whether the service is stopping and refuses new work. */
   readonly stopping: () => boolean;
+  readonly log: Pick<Logger, 'error'>;
   readonly startedAtMs: number;
   readonly version: string;
   readonly link: Link;
@@ -63,11 +65,11 @@ export type GatewayEngine = ReturnType<typeof openEngine>;
 /** The part of the engine that HTTP routes may use. */
 export type Engine = Omit<GatewayEngine, 'receive' | 'release' | 'actions'> & { readonly actions: ActionCalls };
 
-export function openEngine({ link, reader, gauges, hub, selecting, ...parts }: EngineOptions) {
+export function openEngine({ link, reader, gauges, hub, selecting, log, ...parts }: EngineOptions) {
   const blocks = new BlockCache(reader);
   const submissions = new Submissions(link);
   const waiters = new JobWaiters(link, reader);
-  const actions = openActions({ link, reader, reads: selecting, stopping: parts.stopping });
+  const actions = openActions({ link, reader, reads: selecting, stopping: parts.stopping, log });
 
   return {
     ...parts,

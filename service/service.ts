@@ -217,6 +217,7 @@ export class Service {
       vault: this.#vault,
       uiSessions,
       stopping,
+      log: this.#log,
       version,
     });
   }

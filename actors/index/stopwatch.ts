@@ -54,7 +54,7 @@ export class Stopwatch implements JournalConsumer {
     this.#holdEnds = new HoldEnds(stores.ledger);
     this.#totals = new Totals(stores.index);
     const blocks = new BlockCache(stores.ledger);
-    const find = (id: Uint8Array) => blocks.find(blockOf(id));
+    const find = (id: Uint8Array) => blocks.findUsable(blockOf(id));
     this.#runAt = new GroupReader(find, ({ options }) => options?.runAtUs ?? null);
     this.#steps = new GroupReader(find, ({ pipeline, stepId }) =>
       pipeline === null || stepId === null ? null : pipelineStep(pipeline, stepId),

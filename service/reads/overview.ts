@@ -17,6 +17,7 @@ import { listPauses } from '../../actors/job/views/pauses.ts';
 import { recentFailures } from '../../actors/job/views/recent-failures.ts';
 import { formatId, type JobId } from '../../runtime/ids.ts';
 import type { Sliced } from '../../runtime/slices.ts';
+import { readable } from '../../runtime/store/set-aside.ts';
 import { type IndexTable, IndexUnavailable, type Reader } from '../../runtime/store/store.ts';
 import { cutText } from '../../runtime/text.ts';
 
@@ -83,7 +84,8 @@ export function openOverview(
     const found = new Map<string, RecentFailure>();
     for (const id of ids) {
       const text = formatId(id);
-      const failure = known.get(text) ?? failureOf(id);
+      // A job whose records cannot be decoded is left out.
+      const failure = known.get(text) ?? readable(() => failureOf(id));
       if (failure) found.set(text, failure);
       yield;
     }

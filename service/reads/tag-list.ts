@@ -96,7 +96,7 @@ function* jobsIn(
 ): Iterable<JobRange | null> {
   for (const found of tagged) {
     // An entry of the index may outlast its block.
-    const block = found && blocks.find(found.key);
+    const block = found && blocks.findUsable(found.key);
     if (!block) {
       yield null;
       continue;

@@ -7,6 +7,7 @@
 import { copyBytes } from '../../../runtime/bytes.ts';
 import { type Body, hasPart, hasText } from '../../../runtime/host/wire/outcome.ts';
 import { indexOf, isOfBlock, type JobId } from '../../../runtime/ids.ts';
+import { readable } from '../../../runtime/store/set-aside.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import type { Attempt, StoredAttempt } from './attempt.ts';
 import { type AttemptPage, pageWith } from './attempts.ts';
@@ -176,14 +177,14 @@ export class AttemptReader {
     this.#reader = reader;
   }
 
-  /** The attempt of an entry. Undefined: it was pruned. */
+  /** The attempt of an entry. Undefined: it was pruned, or cannot be decoded. */
   find({ id, attempt }: Pick<JournalEntry, 'id' | 'attempt'>): StoredAttempt | undefined {
-    return this.#pageWith(id, attempt)?.attempt(indexOf(id));
+    return readable(() => this.#pageWith(id, attempt)?.attempt(indexOf(id)));
   }
 
-  /** The body of an entry's attempt. Undefined: the attempt was pruned. */
+  /** The body of an entry's attempt. Undefined: the attempt was pruned, or cannot be decoded. */
   findBody({ id, attempt }: Pick<JournalEntry, 'id' | 'attempt'>): Body | undefined {
-    return this.find({ id, attempt })?.body;
+    return readable(() => this.find({ id, attempt })?.body);
   }
 
   #pageWith(id: JobId, number: number): AttemptPage | undefined {

@@ -1,5 +1,6 @@
 // A cache of decoded blocks, for reads that need the same blocks repeatedly.
 import type { BlockKey } from '../../../runtime/ids.ts';
+import { readable } from '../../../runtime/store/set-aside.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { type Block, decodeBlock } from '../records/block.ts';
 import { type KeyText, keyText } from '../records/open.ts';
@@ -27,6 +28,16 @@ export class BlockCache {
    */
   find(key: BlockKey): Block | undefined {
     return this.#blocks.get(keyText(key)) ?? this.read(key);
+  }
+
+  /** As `find`, for lists: a block that cannot be decoded is left out, as if it were not stored. */
+  findUsable(key: BlockKey): Block | undefined {
+    return readable(() => this.find(key));
+  }
+
+  /** As `read`, for lists: a block that cannot be decoded is left out, as if it were not stored. */
+  readUsable(key: BlockKey): Block | undefined {
+    return readable(() => this.read(key));
   }
 
   /** The block as the store has it now. Undefined: the store does not have it. */

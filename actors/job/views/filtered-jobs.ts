@@ -1,6 +1,7 @@
 // Makes a page of the list of jobs from given ids. The page has the jobs that match a filter and whose latest attempts pass a test.
 import { blockOf, indexOf, type JobId } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
+import { readable } from '../../../runtime/store/set-aside.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { isAcceptedIn } from '../records/accepted.ts';
 import { latestAttempt } from '../records/attempts.ts';
@@ -37,9 +38,9 @@ export function* filterJobs(
   for (const id of ids) {
     if (id === null || ++examined % jobsPerStep === 0) yield;
     if (id === null) continue;
-    const ending = latestAttempt(reader, id);
+    const ending = readable(() => latestAttempt(reader, id));
     // A cached block can be used if the job has an attempt: both are pruned together.
-    const block = ending ? blocks.find(blockOf(id)) : blocks.read(blockOf(id));
+    const block = ending ? blocks.findUsable(blockOf(id)) : blocks.readUsable(blockOf(id));
     if (!block || (plugin !== null && block.plugin !== plugin) || (command !== null && block.command !== command))
       continue;
     if (accepted && !isAcceptedIn(accepted, blockOf(id), block)) continue;

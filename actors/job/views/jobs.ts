@@ -1,6 +1,7 @@
 // Reads jobs from the store, on any thread.
 import type { Body } from '../../../runtime/host/wire/outcome.ts';
 import { type BlockKey, blockKeyBytes, blockOf, indexOf, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
+import { readable } from '../../../runtime/store/set-aside.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { attemptsOf, latestAttempt, type NumberedAttempt } from '../records/attempts.ts';
 import { type Block, findBlock, groupOf } from '../records/block.ts';
@@ -213,4 +214,16 @@ export function attemptsOfJobs(reader: Reader, key: BlockKey, from: number, to: 
   }
   for (const ending of attemptsOf(reader, key, from, to)) endings.set(ending.index, ending);
   return endings;
+}
+
+/** As `attemptsOfJobs`, for lists: attempts that cannot be decoded are left out, as if they were not stored. */
+export function usableAttempts(reader: Reader, key: BlockKey, from: number, to: number): Map<number, NumberedAttempt> {
+  const all = readable(() => attemptsOfJobs(reader, key, from, to));
+  if (all) return all;
+  const usable = new Map<number, NumberedAttempt>();
+  for (let index = from; index < to; index++) {
+    const ending = readable(() => latestAttempt(reader, jobId(key, index)));
+    if (ending) usable.set(index, ending);
+  }
+  return usable;
 }

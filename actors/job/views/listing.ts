@@ -3,6 +3,7 @@
 import { keyAfter } from '../../../runtime/bytes.ts';
 import { type BlockKey, blockKeyBytes, blockOf, indexOf, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
+import { readable } from '../../../runtime/store/set-aside.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { AttemptPage, attemptKey, latestAttempt } from '../records/attempts.ts';
 import { type Block, decodeBlock } from '../records/block.ts';
@@ -12,7 +13,7 @@ import type { NameTable } from '../records/name-table.ts';
 import { BlockCache } from './block-cache.ts';
 import { type JobFilter, type JobPage, type JobRow, rowOf } from './job-page.ts';
 import { BlockJobs } from './job-view.ts';
-import { attemptsOfJobs } from './jobs.ts';
+import { usableAttempts } from './jobs.ts';
 import { type JobsOfBlock, type OpenStatus, takeOpenJobs } from './open-jobs.ts';
 import { listWithin } from './tree-listing.ts';
 import { newestKeys, unsuccessfulIds } from './unsuccessful.ts';
@@ -95,8 +96,8 @@ class PageBuilder {
       for (const { key, value } of this.#reader.scan('blocks', { to, reverse: true, limit: pageSize })) {
         to = Buffer.from(key);
         seen++;
-        const block = decodeBlock(value);
-        this.#take(to, block, 0, block.count);
+        const block = readable(() => decodeBlock(value));
+        if (block) this.#take(to, block, 0, block.count);
         if (this.#full) return;
       }
       if (seen < pageSize) return;
@@ -115,7 +116,7 @@ class PageBuilder {
         Math.min(pageSize, this.#rowsMax),
       );
       for (const key of keys) {
-        const block = this.#blocks.read(key);
+        const block = this.#blocks.readUsable(key);
         if (block) this.#take(key, block, 0, block.count);
         if (this.#full) return;
         to = key;
@@ -133,10 +134,11 @@ class PageBuilder {
       for (const { key, value } of this.#reader.scan('attempts', { to, reverse: true, limit: pageSize })) {
         to = Buffer.from(key);
         seen++;
-        const page = new AttemptPage(this.#reader, to, value);
+        const page = readable(() => new AttemptPage(this.#reader, to, value));
         // A cached block can be used: the attempts are stored, and a block is pruned together with the attempts of its jobs.
-        const block = page.attempt(page.first)!.final ? this.#blocks.find(page.block) : undefined;
-        if (block) this.#take(page.block, block, page.first, page.first + page.count);
+        const isFinal = page && readable(() => page.attempt(page.first)?.final);
+        const block = isFinal ? this.#blocks.findUsable(page.block) : undefined;
+        if (page && block) this.#take(page.block, block, page.first, page.first + page.count);
         if (this.#full) return;
       }
       if (seen < pageSize) return;
@@ -147,7 +149,7 @@ class PageBuilder {
   /** Takes jobs that ended with the wanted status, from the table of unsuccessful jobs. */
   *unsuccessful(): Sliced<void> {
     for (const id of unsuccessfulIds(this.#reader, this.#names, this.#filter, this.#before)) {
-      const block = id && this.#blocks.find(blockOf(id));
+      const block = id && this.#blocks.findUsable(blockOf(id));
       if (block) this.#take(Buffer.from(blockOf(id)), block, indexOf(id), indexOf(id) + 1);
       if (this.#full) return;
       if (id === null) yield;
@@ -167,14 +169,15 @@ class PageBuilder {
   /** Adds the jobs with ids smaller than `#before`, newest first, until the page is full. */
   #takeOpen({ key, indexes }: JobsOfBlock): void {
     const end = this.#endIn(key, Number.POSITIVE_INFINITY);
-    const block = end === 0 ? undefined : this.#blocks.read(key);
+    const block = end === 0 ? undefined : this.#blocks.readUsable(key);
     if (!block) return;
     const jobs = new BlockJobs(this.#reader, key, block);
     for (const index of indexes.toReversed()) {
       if (index >= end) continue;
       if (this.#full) return;
       const id = jobId(key, index);
-      this.rows.push(rowOf(id, jobs.view(index, latestAttempt(this.#reader, id))));
+      const ending = readable(() => latestAttempt(this.#reader, id));
+      this.rows.push(rowOf(id, jobs.view(index, ending)));
     }
   }
 
@@ -184,7 +187,7 @@ class PageBuilder {
     const jobs = new BlockJobs(this.#reader, key, block);
     for (let top = Math.min(to, this.#endIn(key, block.count)); top > from && !this.#full; ) {
       const bottom = Math.max(from, top - (status === null ? this.#rowsMax - this.rows.length : attemptsAtOnce));
-      const endings = attemptsOfJobs(this.#reader, key, bottom, top);
+      const endings = usableAttempts(this.#reader, key, bottom, top);
       for (let index = top - 1; index >= bottom && !this.#full; index--) {
         const view = jobs.view(index, endings.get(index));
         if (status === null || view.status === status) this.rows.push(rowOf(jobId(key, index), view));

@@ -2,6 +2,7 @@
 // and attempts that ended after it, do not count.
 import { type BlockKey, blockOf, indexOf, isOfBlock, type JobId, jobId } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
+import { readable } from '../../../runtime/store/set-aside.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { isAcceptedIn, keysOf } from '../records/accepted.ts';
 import type { Moment, Selection } from '../records/action.ts';
@@ -68,7 +69,7 @@ function* matches(options: MatchOptions): Iterable<MatchedJob | null> {
     if (after && Buffer.compare(key, blockOf(after)) < 0) continue;
     if (Buffer.compare(key, moment.block) >= 0) continue;
     if (keys && Buffer.compare(key, keys.to) >= 0) continue;
-    const block = blocks.find(key);
+    const block = blocks.findUsable(key);
     if (!block || !isOfSelection(block, selection)) continue;
     if (accepted && !isAcceptedIn(accepted, key, block)) continue;
     const { plugin, command } = block;
@@ -177,6 +178,18 @@ function* jobsOf(
 const none: readonly NumberedAttempt[] = [];
 
 function attemptsByJob(reader: Reader, key: BlockKey, from: number, to: number): Map<number, NumberedAttempt[]> {
+  const all = readable(() => endingsByJob(reader, key, from, to));
+  if (all) return all;
+  // An attempt cannot be decoded. It is left out, with the other attempts of its job.
+  const usable = new Map<number, NumberedAttempt[]>();
+  for (let index = from; index < to; index++) {
+    const endings = readable(() => endingsByJob(reader, key, index, index + 1).get(index));
+    if (endings) usable.set(index, endings);
+  }
+  return usable;
+}
+
+function endingsByJob(reader: Reader, key: BlockKey, from: number, to: number): Map<number, NumberedAttempt[]> {
   const byJob = new Map<number, NumberedAttempt[]>();
   for (const ending of attemptsOf(reader, key, from, to)) {
     const known = byJob.get(ending.index);

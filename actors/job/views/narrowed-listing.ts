@@ -73,7 +73,7 @@ function* rangesOf(
       : Array.from(reader.keys(table, { from, to: end, reverse: true, limit: keysPerStep }), key => Buffer.from(key));
     for (const key of keys) {
       if (Buffer.compare(key, from) < 0) return;
-      const block = blocks.read(key);
+      const block = blocks.readUsable(key);
       yield block ? { key, block, from: 0, to: block.count, takenOver: null } : null;
     }
     if (keys.length < keysPerStep) return;

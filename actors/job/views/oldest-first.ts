@@ -160,7 +160,7 @@ function* ofOpen(reader: Reader, { plugin, command }: Selection, after: Uint8Arr
 
 /** The spans of the tree that the job belongs to: first the root, then the descendants from the block of `after` on. */
 function* ofTree(reader: Reader, id: JobId, after: Uint8Array): Iterable<JobSpan | null> {
-  const block = findBlock(reader, id);
+  const block = readable(() => findBlock(reader, id));
   if (!block) return;
   const root = groupOf(block, indexOf(id)).group.root ?? id;
   yield { key: Buffer.from(blockOf(root)), indexes: [indexOf(root)] };

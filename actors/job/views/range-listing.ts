@@ -7,7 +7,7 @@ import type { StoredAttempt } from '../records/attempt.ts';
 import type { Block } from '../records/block.ts';
 import { type JobFilter, type JobPage, type JobRow, rowOf } from './job-page.ts';
 import { BlockJobs, type ReusedJobPlace } from './job-view.ts';
-import { attemptsOfJobs } from './jobs.ts';
+import { usableAttempts } from './jobs.ts';
 
 /** The maximum number of jobs whose attempts are read between two interruptions. */
 const attemptsPerStep = 256;
@@ -60,7 +60,7 @@ export function* listRanges(
     for (let top = end; top > from; top -= attemptsPerStep) {
       if (rows.length > limit && (!isSifted || total >= countMax)) break;
       const bottom = Math.max(from, top - attemptsPerStep);
-      const endings = attemptsOfJobs(reader, key, bottom, top);
+      const endings = usableAttempts(reader, key, bottom, top);
       for (let index = top - 1; index >= bottom; index--) {
         const ending = endings.get(index);
         if (has && !(ending && has(ending.attempt, block))) continue;

@@ -77,7 +77,7 @@ function* rangesOfTable(
     for (const entry of entries) {
       const at = Buffer.from(entry.key.subarray(-blockKeyBytes));
       // The block may have been pruned since the scan. The entry of a reused block even outlasts the block.
-      const found = blocks.read(at);
+      const found = blocks.readUsable(at);
       if (found) yield* rangesOfEntry(at, found, rangesOf(entry.value), wanted);
       yield null;
     }

@@ -1,9 +1,10 @@
 // What fails inside the service: nothing that was accepted is lost, and nobody else notices.
 import { execFileSync } from 'node:child_process';
-import { statSync } from 'node:fs';
+import { rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { parseId } from '../../../runtime/ids.ts';
+import { attemptKey } from '../../../actors/job/records/attempts.ts';
+import { blockOf, parseId } from '../../../runtime/ids.ts';
 import { type Gateway, shareGateway, startGateway } from './gateway.ts';
 import { failing, journal, worker } from './sources.ts';
 import { tamper } from './tamper.ts';
@@ -147,6 +148,40 @@ test('records that cannot be decoded are set aside at a start: the service start
     expect.stringContaining(`open ${Buffer.from(keys.open).toString('hex')} cannot be read`),
   );
   expect(unread).toContainEqual(expect.stringContaining('definitions'));
+});
+
+test('lists, actions and the index go on without a block or an attempt that cannot be decoded', async () => {
+  const gateway = await startGateway({ plugins: { failing } });
+  const fail = async () => (await gateway.finished('failing/handle', { retry: false })).job_id;
+  const blockless = await fail();
+  const attemptless = await fail();
+  const good = await fail();
+  await gateway.term();
+  tamper(gateway, batch => {
+    batch.put('blocks', blockOf(parseId(blockless)!), Buffer.of(0x93));
+    batch.put('attempts', attemptKey(parseId(attemptless)!, 1), Buffer.of(0x93));
+  });
+  rmSync(join(gateway.directory, 'data/search'), { recursive: true });
+  await gateway.start();
+  const listed = async (path: string, name: string) => {
+    const { status, body } = await gateway.call('GET', path);
+    expect([path, status]).toEqual([path, 200]);
+    return (body[name] as readonly { readonly job_id: string }[]).map(row => row.job_id);
+  };
+  expect(await listed('/jobs', 'jobs')).toEqual([good, attemptless]);
+  expect(await listed('/jobs?plugin=failing', 'jobs')).toEqual([good, attemptless]);
+  expect(await listed('/jobs?status=failed', 'jobs')).toEqual([good]);
+  expect(await listed('/job-logs', 'logs')).toEqual([good, blockless]);
+  await until('the index has them', async () => {
+    const { body } = await gateway.call('GET', '/failures');
+    return (body['failures'] as readonly { readonly count: number }[])[0]?.count === 2;
+  });
+  expect(await listed('/job-logs?query=asked', 'logs')).toEqual([good, blockless]);
+  const where = { status: 'failed' };
+  const { body: counted } = await gateway.call('POST', '/actions', { do: 'rerun', where, dry_run: true });
+  expect(counted).toMatchObject({ matched: 1 });
+  const { body: acted } = await gateway.call('POST', '/actions', { do: 'rerun', where });
+  expect(await gateway.settled(String(acted['action_id']))).toMatchObject({ status: 'succeeded' });
 });
 
 test('a defect of the main thread ends the service in good order', async () => {
