@@ -1,5 +1,6 @@
 // Applies an action to jobs. Each job is treated as if a call had asked for this job alone.
 import type { JobId } from '../../../runtime/ids.ts';
+import { readable } from '../../../runtime/store/set-aside.ts';
 import type { Turn } from '../../../runtime/turn.ts';
 import type { Cancelling } from '../cancel/cancelling.ts';
 import type { JobAcceptor } from '../job-acceptor.ts';
@@ -37,7 +38,8 @@ export function openOperations(options: OperationsOptions): ApplyOperation {
     let bytes = 0;
     for (const id of ids) {
       if (outcomes.length > 0 && (turn.isSpent || bytes >= rerunBytesMax)) break;
-      const job = findJob(state.reader, id, blocks);
+      // A job whose records cannot be decoded counts as not found.
+      const job = readable(() => findJob(state.reader, id, blocks));
       const reply = job ? rerun(turn, job, plan) : 'not_found';
       if (typeof reply === 'string') outcomes.push(reply);
       else if (reply.kind === 'accepted') outcomes.push('done');
@@ -97,7 +99,7 @@ function runAllNow(options: RunNowOptions, turn: Turn, ids: readonly JobId[]): O
   const outcomes: OperationOutcome[] = [];
   for (const id of ids) {
     if (outcomes.length > 0 && turn.isSpent) break;
-    outcomes.push(runNow(options, turn, id) ? 'done' : stillOf(findJob(reader, id, blocks)));
+    outcomes.push(runNow(options, turn, id) ? 'done' : stillOf(readable(() => findJob(reader, id, blocks))));
   }
   return outcomes;
 }
