@@ -4,6 +4,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { encodePause, type Pause, pauseKey, restoreName } from '../../actors/job/records/pause.ts';
 import { type Unsettled, unsettledIn } from '../../actors/job/views/unsettled.ts';
 import { makeDirectory, syncDirectory } from '../../runtime/durable-file.ts';
+import { openCommitLock } from '../../runtime/store/commit-lock.ts';
 import { changeCopy, openCopy } from '../../runtime/store/copies.ts';
 import { moveLogAside } from '../../runtime/store/ledger-recovery.ts';
 import { ledgerFile } from '../../runtime/store/ledger-store.ts';
@@ -44,8 +45,7 @@ export async function restoreBackup(order: RestoreOrder): Promise<Restored> {
   const backup = origin?.backup ?? order.backup;
   const manifest = readManifest(backup);
   const statePath = resolve(into);
-  const ledger = ledgerFile(statePath);
-  if (existsSync(ledger))
+  if (existsSync(ledgerFile(statePath)))
     throw new BackupRefused(`${statePath} has a state already; move it away, or name another directory`);
   makeDirectory(statePath, 0o700);
   const staging = join(statePath, stagingName);
@@ -107,11 +107,27 @@ function holdOf(origin: string): Pause {
   };
 }
 
+/** Calls `moveFiles` while no other process can make a ledger. Throws BackupRefused if one has made a ledger meanwhile. */
+function putInPlace(staging: string, statePath: string, names: readonly BackupFile[]): void {
+  const lock = openCommitLock(statePath);
+  try {
+    lock.open(() => {
+      if (existsSync(ledgerFile(statePath)))
+        throw new BackupRefused(
+          `a service made a new state in ${statePath} during the restore: stop it, move this state away, and restore again`,
+        );
+      moveFiles(staging, statePath, names);
+    });
+  } finally {
+    lock.close();
+  }
+}
+
 /**
  * Moves the files to the state directory: the ledger last, because a state directory with a ledger is whole. The commit log of an earlier ledger is
  * moved aside, because it does not fit the restored ledger.
  */
-function putInPlace(staging: string, statePath: string, names: readonly BackupFile[]): void {
+function moveFiles(staging: string, statePath: string, names: readonly BackupFile[]): void {
   const ledger = basename(ledgerFile(statePath));
   moveLogAside(statePath);
   for (const name of names) {

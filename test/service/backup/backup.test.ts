@@ -20,6 +20,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { formatVersion } from '../../../runtime/store/format.ts';
+import { type LedgerStore, openReaderBeside, openStore } from '../../../runtime/store/ledger-store.ts';
+import { restoreBackup } from '../../../service/backup/restore.ts';
 import { headgate } from '../../feature/cli/headgate.ts';
 import { canary } from '../canary/canary.ts';
 import type { Settings } from '../gateway/configuration.ts';
@@ -301,7 +303,31 @@ test('a restore that is killed leaves no state, and can be repeated', async () =
   expect(await killedWhen(join(into, 'restore.partial'), ['restore', backup, '--into', into])).toBe(true);
   expect(existsSync(join(into, 'data.mdb'))).toBe(false);
   expect((await headgate(['restore', backup, '--into', into])).status).toBe(0);
-  expect(readdirSync(into)).toEqual(['data.mdb']);
+  expect(readdirSync(into)).toEqual(['data.mdb', 'gate.lock']);
+});
+
+test('a restore is refused if a service makes a state there meanwhile, and that state stays', async () => {
+  const into = mkdtempSync(join(out, 'state-'));
+  const record = Buffer.from('acknowledged');
+  let started: LedgerStore | undefined;
+  const restoring = restoreBackup({
+    backup,
+    into,
+    resumes: false,
+    onBytes() {
+      if (started) return;
+      started = openStore(into);
+      const batch = started.batch();
+      batch.put('meta', record, record);
+      started.commit(batch);
+    },
+  });
+  await expect(restoring).rejects.toThrow('made a new state in');
+  expect(readdirSync(into).filter(name => /^(log|restore)/.test(name))).toEqual(['log']);
+  started!.close();
+  const reader = openReaderBeside(into);
+  expect(reader.get('meta', record)).toEqual(record);
+  reader.close();
 });
 
 test('of a state that a kill has left, a backup has what was acknowledged; a restore in its place keeps the old log aside', async () => {
