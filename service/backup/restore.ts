@@ -6,6 +6,7 @@ import { type Unsettled, unsettledIn } from '../../actors/job/views/unsettled.ts
 import { makeDirectory, syncDirectory } from '../../runtime/durable-file.ts';
 import { openCommitLock } from '../../runtime/store/commit-lock.ts';
 import { changeCopy, openCopy } from '../../runtime/store/copies.ts';
+import { indexPath } from '../../runtime/store/index-store.ts';
 import { moveLogAside } from '../../runtime/store/ledger-recovery.ts';
 import { ledgerFile } from '../../runtime/store/ledger-store.ts';
 import { renewStoreId } from '../../runtime/store/store-id.ts';
@@ -125,19 +126,17 @@ function putInPlace(staging: string, statePath: string, names: readonly BackupFi
 
 /**
  * Moves the files to the state directory: the ledger last, because a state directory with a ledger is whole. The commit log of an earlier ledger is
- * moved aside, because it does not fit the restored ledger.
+ * moved aside, and its index removed, because they do not fit the restored ledger.
  */
 function moveFiles(staging: string, statePath: string, names: readonly BackupFile[]): void {
   const ledger = basename(ledgerFile(statePath));
   moveLogAside(statePath);
+  rmSync(indexPath(statePath), { recursive: true, force: true });
   for (const name of names) {
     if (name === ledger) continue;
     const to = join(statePath, name);
     const directory = dirname(to);
-    if (directory !== statePath) {
-      rmSync(directory, { recursive: true, force: true });
-      mkdirSync(directory, { mode: 0o700 });
-    }
+    if (directory !== statePath) mkdirSync(directory, { mode: 0o700 });
     renameSync(join(staging, name), to);
     syncDirectory(directory);
   }

@@ -1,11 +1,20 @@
 // Backups that a running service writes, on schedule and by a call; and what the commands say of a state.
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { formatVersion } from '../../../runtime/store/format.ts';
 import { headgate } from '../../feature/cli/headgate.ts';
 import { Gateway, shareGateway, startGateway } from '../gateway/gateway.ts';
-import { echo } from '../gateway/sources.ts';
+import { echo, failing } from '../gateway/sources.ts';
 import { until } from '../gateway/until.ts';
 import { writeManifest } from './write-manifest.ts';
 
@@ -106,6 +115,20 @@ test('a restored state, which has another id, does not count the backups of the 
     return checks.find(({ name, detail }) => name === 'backups' && detail.startsWith('the newest in'));
   });
   expect(check).toMatchObject({ passed: true });
+});
+
+test('a state that is restored in the place of a lost ledger does not have what the index of that ledger had', async () => {
+  const other = await startGateway({ plugins: { failing } });
+  const { body: backup } = await other.call('POST', '/system/backup', { path: 'before' });
+  await other.finished('failing/handle', { retry: false });
+  const failures = async () => (await other.call('GET', '/failures')).body;
+  await until('the failure is indexed', async () => (await failures())['total'] === 1);
+  await other.term();
+  const data = join(other.directory, 'data');
+  rmSync(join(data, 'data.mdb'));
+  expect((await headgate(['restore', String(backup['path']), '--into', data])).status).toBe(0);
+  await other.start();
+  expect(await failures()).toEqual({ failures: [], total: 0 });
 });
 
 test('a backup from a time when the clock was ahead is not the newest one, and the next backup replaces it', async () => {
