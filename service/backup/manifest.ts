@@ -1,5 +1,5 @@
 // The manifest of a backup, which is written last: a directory without one is not a backup.
-import { readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { formatsRead, formatsReadText, formatVersion } from '../../runtime/store/format.ts';
 import { storeIdPattern } from '../../runtime/store/store-id.ts';
@@ -81,6 +81,20 @@ export function readManifest(directory: string): BackupManifest {
   if (value.turn && !isTurn(value.turn)) throw refuse('its turn cannot be used');
   if (!formatsRead.includes(value.state_format)) throw new BackupRefused(wrongFormat(directory, value));
   return value;
+}
+
+/** The greatest number of a turn that a backup of this store in `into` has. 0: no backup says. Manifests that cannot be used do not count. */
+export function newestTurn(into: string, storeId: string): number {
+  let newest = 0;
+  for (const name of existsSync(into) ? readdirSync(into) : []) {
+    try {
+      const { store_id: id, turn } = readManifest(join(into, name));
+      if (id === storeId && turn) newest = Math.max(newest, turn.number);
+    } catch (error) {
+      if (!(error instanceof BackupRefused)) throw error;
+    }
+  }
+  return newest;
 }
 
 function isTurn({ number, at }: NonNullable<BackupManifest['turn']>): boolean {

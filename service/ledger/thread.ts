@@ -23,7 +23,7 @@ import {
 } from '../../actors/vault/unlock-key.ts';
 import type { Config } from '../../config/config.ts';
 import { systemClock } from '../../runtime/clock.ts';
-import { archiveOf, newestArchived } from '../../runtime/commit-log/archive.ts';
+import { archiveOf, hasTurnAfter, newestArchived } from '../../runtime/commit-log/archive.ts';
 import { Host } from '../../runtime/host/client/host.ts';
 import type { PluginHost } from '../../runtime/host/wire/plugin-host.ts';
 import { makeBlockKeys } from '../../runtime/ids.ts';
@@ -39,6 +39,7 @@ import { SetAside } from '../../runtime/store/set-aside.ts';
 import { type Store, StoreFull } from '../../runtime/store/store.ts';
 import { ensureStoreId, renewStoreId } from '../../runtime/store/store-id.ts';
 import type { ReplyTo, TurnHandler } from '../../runtime/turn.ts';
+import { newestTurn } from '../backup/manifest.ts';
 import type { ThreadReport } from '../thread-report.ts';
 import { type ActorGeneration, ActorLifecycle } from './actor-lifecycle.ts';
 import { CommitMeter } from './commit-meter.ts';
@@ -325,17 +326,20 @@ function workersOf(hosts: Iterable<Pick<HostSlot, 'name' | 'threads'>>): [kind: 
 }
 
 /**
- * The id of the store. If the archive already has the segment that the store appends to, or a later one, the state is an older copy. It then gets a
- * new id, so one archive never has the turns of two histories.
+ * The id of the store. If its archive or a backup has a later turn, or the archive has the segment that the store appends to, the state is an older
+ * copy. It then gets a new id, so one archive never has the turns of two histories.
  */
 function ownStoreId(store: LedgerStore, { log: isArchived, into }: Config['backups'], log: Log): string {
   const id = ensureStoreId(store);
   if (!isArchived) return id;
   const archive = archiveOf(into, id);
+  const { applied, segment } = store;
   try {
-    if (newestArchived(archive) < store.segment) return id;
+    const isOlder =
+      newestArchived(archive) >= segment || newestTurn(into, id) > applied || hasTurnAfter(archive, applied);
+    if (!isOlder) return id;
   } catch (error) {
-    log('error', 'the archived commit log cannot be read', { archive, error: (error as Error).message });
+    log('error', 'the backups and the archived commit log cannot be read', { into, error: (error as Error).message });
     return id;
   }
   log('warn', 'the state is an older copy of one whose commit log is archived: it gets a new id', { archive });

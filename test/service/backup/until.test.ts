@@ -16,6 +16,8 @@ const into = (gateway: Gateway) => join(gateway.directory, 'backups');
 const backupsIn = (gateway: Gateway) =>
   existsSync(into(gateway)) ? readdirSync(into(gateway)).filter(name => /^headgate-.*Z$/.test(name)) : [];
 
+const storeOf = (gateway: Gateway) => gateway.log.find(({ msg }) => msg === 'ready')!['store'];
+
 /** A service that has written its first backup. */
 async function started(of: Settings): Promise<Gateway> {
   const gateway = await startGateway(of);
@@ -134,6 +136,21 @@ test('a copy of the state that takes its place gets an id of its own, so that it
   await gateway.term();
   const again = await restored(gateway, time);
   expect([await isKnown(again, own), await isKnown(again, other)]).toEqual([true, false]);
+});
+
+test('a copy from while the service ran gets an id of its own, too, although it ends in the same segment', async () => {
+  const gateway = await started(settings);
+  const before = storeOf(gateway);
+  const data = join(gateway.directory, 'data');
+  const run = join(data, 'run');
+  cpSync(data, `${data}-copy`, { recursive: true, filter: path => path !== run });
+  await gateway.finished('echo/handle', {});
+  expect((await gateway.call('POST', '/system/backup', {})).status).toBe(200);
+  await gateway.term();
+  rmSync(data, { recursive: true });
+  cpSync(`${data}-copy`, data, { recursive: true });
+  await gateway.start();
+  expect(storeOf(gateway)).not.toBe(before);
 });
 
 test('a backup whose last turn an earlier version committed is restored as it is, and not as of a time', async () => {
