@@ -4,16 +4,24 @@ import type { LedgerStore, StoreOptions } from '../../runtime/store/ledger-store
 import { exitStatus } from '../exit-status.ts';
 import { failure } from '../failure.ts';
 
-/** Runs `work` while this process holds the state. If another process holds it, throws a `CommandFailure` whose message begins with `why`. */
+/**
+ * Runs `work` while this process holds the state. The state keeps its format, unless `upgrades` is true. If another process holds it, throws a
+ * `CommandFailure` whose message begins with `why`.
+ */
 export async function whileStopped<T>(
-  { path, log, until }: Pick<Config['state'], 'path' | 'log'> & Pick<StoreOptions, 'until'>,
+  {
+    path,
+    log,
+    until,
+    upgrades = false,
+  }: Pick<Config['state'], 'path' | 'log'> & Pick<StoreOptions, 'until' | 'upgrades'>,
   why: string,
   work: (store: LedgerStore) => Promise<T>,
 ): Promise<T> {
   const { openStore } = await import('../../runtime/store/ledger-store.ts');
   const { StoreHeld } = await import('../../runtime/store/owner.ts');
   try {
-    const store = openStore(path, { log, ...(until !== undefined && { until }) });
+    const store = openStore(path, { log, upgrades, ...(until !== undefined && { until }) });
     try {
       return await work(store);
     } finally {

@@ -59,7 +59,7 @@ const stateUpgrade = command<Options & { readonly dryRun?: true; readonly backup
         return out.answer(document, () => [`state format ${from} becomes ${formatVersion}, ${first}`]);
       }
       const backup = options.backup ? await backUpBeforeUpgrade({ state, backups }, version) : null;
-      await whileStopped(state, 'the service must be stopped first', async () => {});
+      await whileStopped({ ...state, upgrades: true }, 'the service must be stopped first', async () => {});
       await out.answer({ ...document, backup: backup?.path ?? null }, () => [
         `state format ${from} became ${formatVersion}${backup ? `; the state before is in ${backup.path}` : ''}`,
       ]);

@@ -38,8 +38,9 @@ export async function withHeldStore<T>(place: VaultLocation, work: (store: Ledge
   }
 }
 
+/** An older state keeps its format: the next start upgrades it, after a backup. */
 function holdStore({ statePath, keys }: VaultLocation): LedgerStore {
-  const store = openStore(statePath);
+  const store = openStore(statePath, { upgrades: false });
   try {
     settleAbandoned(store);
     settleKeys(store, keys);

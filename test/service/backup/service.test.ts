@@ -12,7 +12,9 @@ import {
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { formatVersion } from '../../../runtime/store/format.ts';
+import { readManifest } from '../../../service/backup/manifest.ts';
 import { headgate } from '../../feature/cli/headgate.ts';
+import { placeFixture, readFixture } from '../formats/fixture.ts';
 import { Gateway, shareGateway, startGateway } from '../gateway/gateway.ts';
 import { echo, failing } from '../gateway/sources.ts';
 import { until } from '../gateway/until.ts';
@@ -164,4 +166,21 @@ test('state info, upgrade and export read a state beside its service', async () 
     status: 1,
     stderr: expect.stringContaining('there is no state'),
   });
+});
+
+test('commands on a stopped state leave an older format; the upgrade backs it up first', async () => {
+  const name = '10-counted';
+  const fixture = readFixture(name);
+  const other = new Gateway(fixture.settings);
+  onTestFinished(() => other.discard());
+  placeFixture(other, name, fixture);
+  const ask = async (...words: string[]) => headgate([...words, '--config', other.directory, '--json']);
+  const copy = await ask('backup', join(other.directory, 'with-index'), '--with-index');
+  expect(copy).toMatchObject({ status: 0, json: { state_format: 10 } });
+  expect((await ask('vault', 'init')).status).toBe(1);
+  expect((await ask('vault', 'rotate-key')).status).toBe(0);
+  expect(await ask('state', 'upgrade', '--dry-run')).toMatchObject({ json: { needed: true, from: 10 } });
+  const { json } = await ask('state', 'upgrade');
+  expect(readManifest(json.backup).state_format).toBe(10);
+  expect(await ask('state', 'info')).toMatchObject({ json: { format: formatVersion } });
 });
