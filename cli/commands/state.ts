@@ -4,11 +4,15 @@ import { refusing, sizeText } from '../backups/work.ts';
 import { wouldRunText } from '../client/pauses.ts';
 import { command, configOption } from '../command.ts';
 import { readConfiguration } from '../configuration.ts';
+import { exitStatus } from '../exit-status.ts';
 import { printableJson } from '../terminal/text.ts';
 import { version } from '../version.ts';
 import { stateRepair } from './state-repair.ts';
 
 type Options = { readonly config?: string };
+
+/** How many keys of unreadable records `state export` names. */
+const keysShown = 100;
 
 const stateInfo = command<Options>({
   usage: 'state info',
@@ -73,19 +77,31 @@ const stateExport = command<Options>({
     'write schedules, jobs and logs as lines of JSON to stdout, with results; also while a service is running on the state',
   examples: ['headgate state export --config . > state.ndjson'],
   options: [configOption()],
-  statuses: '0 written, 1 there is no state, 74 a disk error, 78 configuration',
+  statuses:
+    '0 written, 1 there is no state, or some jobs cannot be read and are left out; 74 a disk error, 78 configuration',
   async run({ options, io, out }) {
     const config = await readConfiguration(options.config, io);
     const { openState } = await import('../../service/backup/state.ts');
     const { exportLines } = await import('../../service/backup/export.ts');
+    let unreadable = 0;
+    const keys: string[] = [];
+    const onUnreadable = (key: string): void => {
+      unreadable++;
+      if (keys.length < keysShown) keys.push(key);
+    };
     await refusing('Not exported', async () => {
       const reader = openState(config.state.path);
       try {
-        for (const piece of exportLines(reader, config, Date.now())) await out.piece(printableJson(piece));
+        for (const piece of exportLines(reader, config, Date.now(), onUnreadable))
+          await out.piece(printableJson(piece));
       } finally {
         reader.close();
       }
     });
+    if (unreadable === 0) return exitStatus.ok;
+    const more = unreadable > keys.length ? ` and ${unreadable - keys.length} more` : '';
+    out.note(`left out, because they cannot be read: ${unreadable} blocks of jobs or jobs, ${keys.join(', ')}${more}`);
+    return exitStatus.failed;
   },
 });
 

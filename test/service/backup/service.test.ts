@@ -12,6 +12,7 @@ import {
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { formatVersion } from '../../../runtime/store/format.ts';
+import { openStore } from '../../../runtime/store/ledger-store.ts';
 import { readManifest } from '../../../service/backup/manifest.ts';
 import { headgate } from '../../feature/cli/headgate.ts';
 import { placeFixture, readFixture } from '../formats/fixture.ts';
@@ -166,6 +167,32 @@ test('state info, upgrade and export read a state beside its service', async () 
     status: 1,
     stderr: expect.stringContaining('there is no state'),
   });
+});
+
+test('state export leaves out what cannot be read, and names it', async () => {
+  const other = await startGateway({ plugins: { echo } });
+  await other.finished('echo/handle', { n: 1 });
+  const { job_id: second } = await other.finished('echo/handle', { n: 2 });
+  await other.term();
+  const store = openStore(join(other.directory, 'data'));
+  const [first] = Array.from(store.keys('blocks', { limit: 1 }), key => Buffer.from(key));
+  const batch = store.batch();
+  batch.put('blocks', first!, Buffer.of(0x93));
+  store.commit(batch);
+  store.close();
+  const { status, stdout, stderr } = await headgate(['state', 'export', '--config', other.directory]);
+  const documents = stdout
+    .trim()
+    .split('\n')
+    .map(line => JSON.parse(line));
+  expect(documents).toMatchObject([
+    { kind: 'job', job_id: second },
+    { kind: 'log', job_id: second },
+  ]);
+  expect([status, stderr]).toEqual([
+    1,
+    expect.stringContaining(`1 blocks of jobs or jobs, ${first!.toString('hex')}\n`),
+  ]);
 });
 
 test('commands on a stopped state leave an older format; the upgrade backs it up first', async () => {
