@@ -1,7 +1,7 @@
 // The question before what touches many jobs: first a dry run, which counts them.
 import { signal } from '@preact/signals';
 import type { JSX } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { act } from '../core/actions.ts';
 import { Refusal, request } from '../core/api.ts';
 import { count } from '../core/format.ts';
@@ -53,14 +53,28 @@ function ManyQuestion(props: ManyRequest & { answer: (actionId: string | null) =
   const limit = typedNumber(limitText, limitMax);
   const perSecond = typedNumber(perSecondText, perSecondMax);
   const where = children ? { ...props.where, children: true } : props.where;
+  const asking = useRef<AbortController | null>(null);
+  /** Only the newest dry run counts: an older one has counted other jobs. */
   const ask = () => {
+    asking.current?.abort();
+    const started = new AbortController();
+    const { signal } = started;
+    asking.current = started;
     setDry(null);
-    request<DryRun>('POST', '/actions', { do: verb, where, dry_run: true }).then(setDry, error => {
-      if (!(error instanceof Refusal)) throw error;
-      setDry(error);
-    });
+    request<DryRun>('POST', '/actions', { do: verb, where, dry_run: true }, signal).then(
+      counted => {
+        if (!signal.aborted) setDry(counted);
+      },
+      error => {
+        if (signal.aborted) return;
+        if (!(error instanceof Refusal)) throw error;
+        setDry(error);
+      },
+    );
   };
-  useEffect(ask, [children]);
+  // Before the next input: the number belongs to the other choice.
+  useLayoutEffect(ask, [children]);
+  useEffect(() => () => asking.current?.abort(), []);
   const close = (actionId: string | null) => {
     asked.value = null;
     answer(actionId);

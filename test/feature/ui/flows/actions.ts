@@ -1,7 +1,9 @@
 // Flows of actions over many jobs: how they are asked for, and their list.
 import { expect, test } from 'vitest';
 import { type Gateway, startGateway } from '../../../service/gateway/gateway.ts';
-import { type Page, visit } from '../browser.ts';
+import { until } from '../../../service/gateway/until.ts';
+import { type Page, type Route, visit } from '../browser.ts';
+import { drawn } from '../screens.ts';
 import { greeter } from '../service.ts';
 
 /** Has three jobs fail with this word, and asks on the page of these jobs to rerun all of them. */
@@ -69,6 +71,29 @@ export function actionFlows(gateway: Gateway): void {
     await page.getByText('2 done', { exact: true }).waitFor();
     await page.getByText('Rerun from failed, at most 2, 50 a second: plugin failing').waitFor();
     await page.getByText('The limit of 2 leaves out 1 of the 3 jobs that matched.').waitFor();
+  });
+
+  test('a dry run that another choice has overtaken counts no more: what is offered is what would be done', async () => {
+    const page = await visit(gateway, { at: '#/jobs?plugin=greeter' });
+    const held: Route[] = [];
+    await page.route('**/actions', route => {
+      const { where } = route.request().postDataJSON();
+      if (where.children === true) void route.fulfill({ json: { matched: 5_000, sample: [], up_to: '' } });
+      else held.push(route);
+    });
+    await page.getByRole('button', { name: 'Cancel all' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('Counting…').waitFor();
+    await until('the first dry run is under way', () => held.length === 1);
+    const aborted = page.waitForEvent('requestfailed', request => request.url().endsWith('/actions'));
+    await dialog.getByLabel('Also jobs inside runs').check();
+    await dialog.getByText(/^5\s000 jobs match\.$/).waitFor();
+    await aborted;
+    await held[0]!.fulfill({ json: { matched: 5, sample: [], up_to: '' } }).catch(() => {});
+    await page.evaluate(drawn);
+    expect(await dialog.getByRole('button', { name: /^Cancel / }).allTextContents()).toEqual([
+      expect.stringMatching(/^Cancel 5\s000$/),
+    ]);
   });
 
   test('a service without actions says how one is started', async () => {
