@@ -79,7 +79,7 @@ export function RunScreen(): JSX.Element {
       {job.error && job.error.status !== 403 && <Problem error={job.error} retry={job.reload} />}
       {job.data && <JobNotices job={job.data} />}
       {timeline.error && !timeline.data && <Problem error={timeline.error} retry={timeline.reload} />}
-      {timeline.data && <RunBody timeline={timeline.data} part={part.data} view={view!} id={id} isOpen={isOpen} />}
+      {timeline.data && <RunBody timeline={timeline.data} part={part.data} view={view!} id={id} />}
     </Page>
   );
 }
@@ -125,10 +125,9 @@ type RunBodyProps = {
   part: RunTimeline | undefined;
   view: StripView;
   id: string;
-  isOpen: boolean;
 };
 
-function RunBody({ timeline, part, view, id, isOpen }: RunBodyProps) {
+function RunBody({ timeline, part, view, id }: RunBodyProps) {
   const { query } = place.value;
   const shares = useMemo(() => sharesByStep(timeline), [timeline]);
   const picked = query.get('step');
@@ -152,7 +151,7 @@ function RunBody({ timeline, part, view, id, isOpen }: RunBodyProps) {
       <ChildLists timeline={timeline} picked={picked} onAll={() => pick(null)} />
       <CriticalPathSection timeline={timeline} />
       {may('plugin:ro', 'plugin:rw') && <RunPipeline timeline={timeline} />}
-      {may('jobs:ro', 'jobs:rw') && <RunTree run={id} version={isOpen ? timeline.count + settledIn(timeline) : 0} />}
+      {may('jobs:ro', 'jobs:rw') && <RunTree run={id} version={timeline.count + settledIn(timeline)} />}
     </div>
   );
 }

@@ -17,7 +17,7 @@ const aroundRows = 8;
 
 type JobsPage = { readonly jobs: readonly TreeChild[]; readonly total: number; readonly next_cursor?: string };
 
-/** `version` grows when the tree may have changed: what has been read is then read again. */
+/** `version` changes when the tree may have changed: what has been read is then read again. */
 export function RunTree({ run, version }: { run: string; version: number }): JSX.Element {
   const [state, setState] = useState(emptyTree);
   const [error, setError] = useState<Refusal | null>(null);
@@ -25,9 +25,14 @@ export function RunTree({ run, version }: { run: string; version: number }): JSX
   const [focused, setFocused] = useState(0);
   const view = useRef<HTMLDivElement>(null);
   const reading = useRef(new Set<string>());
+  /** Branches that may have changed while they were read. */
+  const stale = useRef(new Set<string>());
 
   const read = async (parent: string, isAgain = false) => {
-    if (reading.current.has(parent)) return;
+    if (reading.current.has(parent)) {
+      if (isAgain) stale.current.add(parent);
+      return;
+    }
     reading.current.add(parent);
     const cursor = isAgain ? undefined : (state.branches.get(parent)?.next ?? undefined);
     try {
@@ -39,20 +44,21 @@ export function RunTree({ run, version }: { run: string; version: number }): JSX
       setError(refusal);
     } finally {
       reading.current.delete(parent);
+      if (stale.current.delete(parent)) void read(parent, true);
     }
   };
 
+  useEffect(() => {
+    // A branch of several pages keeps what was read: reading all of it again would be slow, and would move the rows.
+    for (const parent of new Set([...state.branches.keys(), ...reading.current]))
+      if ((state.branches.get(parent)?.jobs.length ?? 0) <= pageSize) void read(parent, true);
+  }, [version]);
   useEffect(() => {
     setState(emptyTree);
     setTop(0);
     setFocused(0);
     void read(run, true);
   }, [run]);
-  useEffect(() => {
-    // A branch of several pages keeps what was read: reading all of it again would be slow, and would move the rows.
-    if (version > 0)
-      for (const [parent, { jobs }] of state.branches) if (jobs.length <= pageSize) void read(parent, true);
-  }, [version]);
 
   const rows = useMemo(() => treeRows(state, run), [state, run]);
   const first = Math.max(0, Math.floor(top / rowPx) - aroundRows);

@@ -16,12 +16,20 @@ export function runFlows(gateway: Gateway, seeded: () => Seeded): void {
       .waitFor();
     // The step that waits at the gate appears, with one open job.
     await page.getByText('worker.handle').first().waitFor();
+    const tree = page.getByRole('tree', { name: 'Jobs of the run' });
+    await tree.getByRole('treeitem').filter({ hasText: 'step.handle' }).waitFor();
+    await tree.focus();
+    await page.keyboard.press('ArrowRight');
+    const last = tree.getByRole('treeitem').filter({ hasText: 'worker.handle' });
+    await last.getByText('running').waitFor();
     gateway.open('followed');
     await page
       .getByText(/^\W*succeeded$/)
       .first()
       .waitFor();
     expect((await gateway.settled(run)).status).toBe('succeeded');
+    // The tree, too, has the end of its last job.
+    await last.getByText('succeeded').waitFor();
   });
 
   test('zoom the time axis of a run, and show the whole run again', async () => {
