@@ -1,6 +1,6 @@
 // The attempts of a job, newest first: how each ended, its error, the lines that the plugin logged, its spans, and the output on stderr.
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { duration } from '../../core/format.ts';
 import { useResource } from '../../core/resource.ts';
 import { queryText } from '../../core/router.ts';
@@ -13,16 +13,21 @@ const pageSizeMax = 200;
 
 export function Attempts({ job }: { job: ShownJob }): JSX.Element | null {
   const [limit, setLimit] = useState(pageSize);
+  const hasEnded = isSettled(job);
+  const [wasOpen] = useState(!hasEnded);
   const mayRead = may('jobs:logs:ro', 'jobs:ro', 'jobs:rw');
-  // The state in the path: after each end of an attempt the list is read again.
   const query = {
     job_id: job.job_id,
     limit: String(limit),
     include_result: may('jobs:ro', 'jobs:rw') ? 'true' : undefined,
   };
   const logs = useResource<{ logs: ShownAttempt[]; total: number }>(mayRead ? `/job-logs${queryText(query)}` : null, {
-    live: isSettled(job) ? [] : ['job.*'],
+    live: hasEnded ? [] : ['job.*'],
   });
+  // The list may have been read before the last attempt ended.
+  useEffect(() => {
+    if (wasOpen && hasEnded) logs.reload();
+  }, [hasEnded]);
   if (!mayRead) return null;
   return (
     <Section title="Attempts" note={logs.data && `${logs.data.total} ended`}>
@@ -30,7 +35,7 @@ export function Attempts({ job }: { job: ShownJob }): JSX.Element | null {
       {!logs.data && !logs.error && <Loading rows={2} />}
       {logs.data?.logs.length === 0 && (
         <Empty title="No attempt has ended">
-          {isSettled(job) ? 'The job ended before an attempt of it did.' : 'An attempt appears here when it has ended.'}
+          {hasEnded ? 'The job ended before an attempt of it did.' : 'An attempt appears here when it has ended.'}
         </Empty>
       )}
       <ol class="attempts" aria-label="Attempts">

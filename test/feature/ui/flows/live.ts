@@ -83,6 +83,23 @@ export function liveFlows(gateway: Gateway, seeded: () => Seeded): void {
     await page.getByRole('button', { name: 'Rerun' }).waitFor();
   });
 
+  test('without a stream of events, the attempts of a job are read again once it has ended', async () => {
+    const id = await gateway.submit('worker/handle', { gate: 'attempts without a stream' });
+    await gateway.noted('start', id);
+    const page = await visit(gateway, { token: stopperToken });
+    const held: Route[] = [];
+    await page.route(/[/]job-logs[?]/, route => (held.length === 0 ? held.push(route) : route.continue()));
+    await page.goto(`${gateway.url}/ui/#/job/${id}`);
+    await until('the attempts are read', () => held.length === 1);
+    gateway.open('attempts without a stream');
+    await page
+      .getByText(/^\W*succeeded$/)
+      .first()
+      .waitFor();
+    await held[0]!.fulfill({ json: { logs: [], total: 0 } }).catch(() => {});
+    await page.getByRole('list', { name: 'Attempts' }).getByText('Attempt 1').waitFor();
+  });
+
   test('updates stop while the user has stopped them', async () => {
     const page = await visit(gateway, { at: '#/jobs?plugin=greeter' });
     let fetched = 0;
