@@ -5,7 +5,7 @@ import { type Resource, useResource } from './resource.ts';
 
 type PagedAnswer = { readonly next_cursor?: string };
 
-export type Pages<Answer> = Omit<Resource<Answer>, 'data'> & {
+export type Pages<Answer> = Omit<Resource<Answer>, 'data' | 'of'> & {
   /** The first page; undefined: it is not there yet. */
   readonly first: Answer | undefined;
   readonly pages: readonly Answer[];
@@ -26,13 +26,14 @@ export function usePages<Answer extends PagedAnswer>(
   const [problem, setProblem] = useState<Refusal | undefined>();
   const [loadingMore, setLoadingMore] = useState(false);
   const own = further.path === path ? further.pages : [];
-  const { data, error, loading, reload } = useResource<Answer>(path, own.length === 0 ? live : {});
+  const { data, of, error, loading, reload } = useResource<Answer>(path, own.length === 0 ? live : {});
   useEffect(() => {
     setFurther({ path, pages: [] });
     setProblem(undefined);
   }, [path]);
   const pages = data === undefined ? [] : [data, ...own];
-  const cursor = pages.at(-1)?.next_cursor;
+  // A cursor of other filters does not go on with these.
+  const cursor = of === path ? pages.at(-1)?.next_cursor : undefined;
   const more = async (): Promise<void> => {
     setLoadingMore(true);
     setProblem(undefined);

@@ -7,6 +7,8 @@ import { session } from './session.ts';
 
 export type Resource<T> = {
   readonly data: T | undefined;
+  /** The path of `data`, which is an older one until the answer for the present one is there. */
+  readonly of: string | null;
   readonly error: Refusal | undefined;
   /** Whether a request is under way. */
   readonly loading: boolean;
@@ -55,7 +57,7 @@ export function useUnfrozen<T>(value: T): T {
 
 /** Fetches one path, and again when it is stale. Only the newest request counts. */
 class Fetching<T> {
-  readonly state = signal<Omit<Resource<T>, 'reload'>>({ data: undefined, error: undefined, loading: false });
+  readonly state = signal<Omit<Resource<T>, 'reload'>>({ data: undefined, of: null, error: undefined, loading: false });
   #path: string | null = null;
   #running: AbortController | null = null;
   #startedMs = 0;
@@ -65,7 +67,7 @@ class Fetching<T> {
   open(path: string | null, isOther: boolean): void {
     this.#path = path;
     this.#failures = 0;
-    if (isOther || path === null) this.state.value = { data: undefined, error: undefined, loading: false };
+    if (isOther || path === null) this.state.value = { data: undefined, of: null, error: undefined, loading: false };
     if (path === null) this.#running?.abort();
     else this.reload();
   }
@@ -107,12 +109,12 @@ class Fetching<T> {
       const data = await request<T>('GET', path, undefined, running.signal);
       if (this.#running !== running) return;
       this.#failures = 0;
-      this.state.value = { data, error: undefined, loading: false };
+      this.state.value = { data, of: path, error: undefined, loading: false };
     } catch (error) {
       if (this.#running !== running || running.signal.aborted) return;
       if (!(error instanceof Refusal)) throw error;
       this.#failures++;
-      this.state.value = { data: this.state.peek().data, error, loading: false };
+      this.state.value = { ...this.state.peek(), error, loading: false };
     } finally {
       if (this.#running === running) this.#running = null;
     }
@@ -140,8 +142,8 @@ export function useResource<T>(path: string | null, { live, everyMs }: ResourceO
     }, 250);
     return () => clearInterval(timer);
   }, [types, everyMs]);
-  const { data, error, loading } = fetching.state.value;
+  const { data, of, error, loading } = fetching.state.value;
   // While the service does not answer, the page keeps what it shows; the navigation says so.
   const isHidden = data !== undefined && error?.status === 0;
-  return { data, error: isHidden ? undefined : error, loading, reload: () => fetching.reload() };
+  return { data, of, error: isHidden ? undefined : error, loading, reload: () => fetching.reload() };
 }

@@ -42,7 +42,9 @@ export function useJobPages(filters: JobFilters): JobPages {
   }, [path]);
 
   const rows = hasLater ? later.rows : (first.data?.jobs ?? []);
-  const cursor = hasLater ? later.cursor : first.data?.next_cursor;
+  // A cursor of other filters does not go on with these.
+  const firstCursor = first.of === path ? first.data?.next_cursor : undefined;
+  const cursor = hasLater ? later.cursor : firstCursor;
   const more = async () => {
     const laterPath = `/jobs${queryText({ ...filters, limit: String(laterPageRows), cursor })}`;
     if (asked.current === laterPath) return;

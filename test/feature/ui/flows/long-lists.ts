@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import type { Gateway } from '../../../service/gateway/gateway.ts';
 import { until } from '../../../service/gateway/until.ts';
+import { type Route, visit } from '../browser.ts';
 import { ObservedPage } from '../observed.ts';
 import { shown } from '../screens.ts';
 
@@ -62,6 +63,34 @@ export function longListFlows(gateway: Gateway): void {
       await observed.pass(1_000);
       return table.getByTitle(last, { exact: true }).count();
     });
+  });
+
+  test('while a list with other filters is fetched, it has no further page: none of the jobs before gets into it', async () => {
+    const payloads = Array.from({ length: pageRows + 1 }, () => ({ name: 'Ada' }));
+    await gateway.call('POST', '/plugin/greeter/handle/batch', { payloads, tags: { list: 'before' } });
+    const { body } = await gateway.call('POST', '/plugin/greeter/handle/batch', { payloads, tags: { list: 'after' } });
+    const ids = body['job_ids'] as readonly string[];
+    const page = await visit(gateway, { at: '#/jobs?tag=list:before' });
+    const more = page.getByRole('button', { name: 'Show more' });
+    await more.waitFor();
+    const held: Route[] = [];
+    await page.route(/[/]jobs[?]tag=list%3Aafter&limit=100$/, route => held.push(route));
+    await page.evaluate("location.hash = '#/jobs?tag=list:after'");
+    await until('the list is fetched', () => held.length === 1);
+    await expect.poll(() => more.count()).toBe(0);
+    await page.keyboard.press('End');
+    await held[0]!.continue();
+    const table = page.getByRole('table', { name: 'Jobs' });
+    await expect
+      .poll(async () => {
+        await page.keyboard.press('End');
+        return table.getAttribute('aria-rowcount');
+      })
+      .toBe(String(ids.length + 1));
+    const shownIds = await table
+      .locator('[data-row] [title]')
+      .evaluateAll(found => found.map(one => one.getAttribute('title')));
+    expect(shownIds.filter(id => id !== null && /^[0-9a-f-]{36}$/.test(id) && !ids.includes(id))).toEqual([]);
   });
 
   test('a further page that is refused is not asked for again by itself', async () => {
