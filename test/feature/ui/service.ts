@@ -16,6 +16,10 @@ export const carriers = Object.fromEntries(
 export const viewerToken = 'token-of-a-viewer-0123456789';
 /** May cancel jobs, and run none. */
 export const stopperToken = 'token-of-a-stopper-0123456789';
+/** May act on jobs, and run the commands that read. */
+export const commandToken = 'token-of-commands-0123456789';
+/** May run everything, and see jobs without their runs. */
+export const statusToken = 'token-of-a-starter-0123456789';
 const readScopes = ['jobs:ro', 'plugin:ro', 'events:ro'];
 const once = { max_attempts: 1 };
 /** How long a seeded run may take. */
@@ -110,6 +114,8 @@ export const settings: Settings = {
         { name: 'test', token: everythingToken, scopes: ['*'] },
         { name: 'viewer', token: viewerToken, scopes: readScopes },
         { name: 'stopper', token: stopperToken, scopes: ['jobs:rw'] },
+        { name: 'commands', token: commandToken, scopes: ['jobs:rw', 'plugin:ro'] },
+        { name: 'starter', token: statusToken, scopes: ['jobs:status:ro', 'plugin:rw'] },
       ],
     },
   },

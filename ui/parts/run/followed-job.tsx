@@ -38,7 +38,9 @@ export function FollowedJob({ id }: { id: string }): JSX.Element {
             ended <Time at={data.completed_at} />
           </span>
         )}
-        {data?.plugin === 'pipeline' && <a href={href('run', id)}>Follow the run</a>}
+        {data?.plugin === 'pipeline' && may('jobs:tree:ro', 'jobs:ro', 'jobs:rw') && (
+          <a href={href('run', id)}>Follow the run</a>
+        )}
       </p>
       {!mayRead && <p class="muted">The token may not read jobs: it needs jobs:status:ro, jobs:ro or jobs:rw.</p>}
       {error && <Problem error={error} />}

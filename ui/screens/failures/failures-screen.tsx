@@ -181,8 +181,9 @@ function Group({ group }: { group: FailureGroup }): JSX.Element {
 
 /** Reruns the jobs of the group after a dry run. Absent if the token may not. */
 function RerunGroup({ group }: { group: FailureGroup }): JSX.Element | null {
-  if (!may('control:rw') || !may('plugin:rw', 'plugin:ro') || !may('jobs:ro', 'jobs:rw', 'jobs:result:ro')) return null;
   const { fingerprint, plugin, command, pattern } = group;
+  const mayRun = may('plugin:rw') || (may('plugin:ro') && plugin !== 'pipeline');
+  if (!may('control:rw') || !mayRun || !may('jobs:ro', 'jobs:rw', 'jobs:result:ro')) return null;
   const rerun = () =>
     confirmMany({
       title: `Rerun ${plugin} ${command}: ${pattern}`,

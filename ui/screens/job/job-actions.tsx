@@ -20,8 +20,9 @@ export function JobActions({ job, reload }: { job: ShownJob; reload: () => void 
     reload();
   };
   const mayAct = may('jobs:rw');
+  const mayRun = may('plugin:rw') || (may('plugin:ro') && !isRun(job));
   // Actions and the jobs of phases cannot be run again.
-  const mayRerun = mayAct && may('plugin:rw', 'plugin:ro') && !isAction(job) && job.phase === undefined;
+  const mayRerun = mayAct && mayRun && !isAction(job) && job.phase === undefined;
   const hasEnded = isSettled(job);
   // A run that is being stopped can be cancelled again: with the runs that it has started, or by force.
   const mayCancel = mayAct && !hasEnded && (job.cancelling === undefined || isRun(job));
@@ -33,7 +34,7 @@ export function JobActions({ job, reload }: { job: ShownJob; reload: () => void 
     });
   return (
     <>
-      {isRun(job) && (
+      {isRun(job) && may('jobs:ro', 'jobs:rw') && (
         <a class="button" href={href('compare', null, { b: job.job_id })}>
           Compare
         </a>

@@ -2,6 +2,7 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { count, counted } from '../../core/format.ts';
 import { href } from '../../core/router.ts';
+import { may } from '../../core/session.ts';
 import { JobId, Time } from '../../parts/index.ts';
 import { isRun, type ShownJob } from './shown-job.ts';
 
@@ -70,7 +71,7 @@ export function JobNotices({ job }: { job: ShownJob }): JSX.Element | null {
         Reruns <JobId id={of} />
         {job.rerun_from === 'failed' && ', without the jobs that succeeded'}
         {job.rerun_reason && `: ${job.rerun_reason}`}
-        {isRun(job) && (
+        {isRun(job) && may('jobs:ro', 'jobs:rw') && (
           <>
             {' '}
             · <a href={href('compare', null, { a: of, b: job.job_id })}>compare the two</a>

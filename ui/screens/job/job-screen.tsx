@@ -20,8 +20,10 @@ export function JobScreen(): JSX.Element {
   const { id, query } = place.value;
   const job = useJob(id);
   const { data } = job;
+  const maySeeRuns = may('jobs:tree:ro', 'jobs:ro', 'jobs:rw');
   // A run has a page of its own, which links to this one.
-  const isElsewhere = data !== undefined && data.job_id === id && isRun(data) && query.get('view') !== 'job';
+  const isElsewhere =
+    maySeeRuns && data !== undefined && data.job_id === id && isRun(data) && query.get('view') !== 'job';
   useEffect(() => {
     if (isElsewhere) location.replace(href('run', id));
   }, [isElsewhere, id]);
@@ -43,7 +45,7 @@ export function JobScreen(): JSX.Element {
       subtitle={<JobSubtitle id={id} job={data} />}
       actions={<JobActions job={data} reload={job.reload} />}
     >
-      {isRun(data) && (
+      {isRun(data) && maySeeRuns && (
         <Tabs
           label="Views of the run"
           current="job"
@@ -57,7 +59,7 @@ export function JobScreen(): JSX.Element {
       <JobNotices job={data} />
       {data.plugin === 'headgate' && <ActionProgress job={data} />}
       <StateDiagram job={data} />
-      {!isRun(data) && may('jobs:tree:ro', 'jobs:ro', 'jobs:rw') && <JobTimes job={data} />}
+      {!isRun(data) && maySeeRuns && <JobTimes job={data} />}
       <Facts job={data} />
       {!isRun(data) && <Attempts job={data} />}
       <JobValues job={data} />
@@ -127,7 +129,8 @@ function Facts({ job }: { job: ShownJob }) {
     facts.push([
       'Run',
       <>
-        <a href={href('run', run)}>{pipeline}</a> <JobId id={run} />
+        {may('jobs:tree:ro', 'jobs:ro', 'jobs:rw') ? <a href={href('run', run)}>{pipeline}</a> : pipeline}{' '}
+        <JobId id={run} />
       </>,
     ]);
   if (step) facts.push(['Step', `${step}${phase ? `, in ${phase}` : ''}${index == null ? '' : `, element ${index}`}`]);

@@ -7,7 +7,7 @@ import { openSource } from '../../events/reader.ts';
 import { freeAddress } from '../../kit/page.ts';
 import { type Route, visit } from '../browser.ts';
 import { type Seeded, screensOf, shown } from '../screens.ts';
-import { greeter, stopperToken, viewerToken } from '../service.ts';
+import { commandToken, greeter, statusToken, stopperToken, viewerToken } from '../service.ts';
 
 /** Words of buttons that change something. */
 const acts = /^(cancel|rerun|run|pause|resume|reschedule|backfill|revoke|reload|run now)\b/i;
@@ -127,6 +127,33 @@ export function liveFlows(gateway: Gateway, seeded: () => Seeded): void {
     await page.goto(`${gateway.url}/ui#/job/${seeded().job}`);
     await page.getByRole('heading', { name: 'mailer.handle', level: 1 }).waitFor();
     expect(await main.getByRole('button', { name: /^Rerun/ }).count()).toBe(0);
+  });
+
+  test('a token that may run only commands that read sees no button that reruns a run', async () => {
+    const page = await visit(gateway, { token: commandToken, at: `#/run/${seeded().runs[0]}` });
+    const main = page.getByRole('main');
+    await main.getByRole('link', { name: 'Compare' }).waitFor();
+    expect(await main.getByRole('button', { name: /^Rerun/ }).count()).toBe(0);
+    await page.goto(`${gateway.url}/ui#/job/${seeded().job}`);
+    await main.getByRole('button', { name: 'Rerun' }).waitFor();
+  });
+
+  test('a token that may see jobs and not runs stays on the page of the job, without links to the run', async () => {
+    const run = seeded().runs[0];
+    const page = await visit(gateway, { token: statusToken, at: `#/job/${run}` });
+    const main = page.getByRole('main');
+    await main.getByRole('heading', { name: 'send-parcels', level: 1 }).waitFor();
+    await main.getByRole('heading', { name: 'Facts' }).waitFor();
+    expect(new URL(page.url()).hash).toBe(`#/job/${run}`);
+    expect(await main.getByRole('link', { name: /^(Run|Compare)$/ }).count()).toBe(0);
+    await page.goto(`${gateway.url}/ui#/pipeline/held`);
+    await page.getByRole('button', { name: 'Run held' }).click();
+    const followed = page.getByRole('region', { name: 'The job that was started' });
+    await followed
+      .getByText(/^\W*(queued|running|succeeded)$/)
+      .first()
+      .waitFor();
+    expect(await followed.getByRole('link', { name: 'Follow the run' }).count()).toBe(0);
   });
 
   test('a token that may only read sees no button that acts and can be pressed', async () => {
