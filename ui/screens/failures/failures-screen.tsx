@@ -1,5 +1,6 @@
 // The groups of failed jobs: how many, since when, what they said; and what can be done with them.
 import type { JSX } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
 import { count, counted } from '../../core/format.ts';
 import { useKeys } from '../../core/keys.ts';
 import { usePages } from '../../core/pages.ts';
@@ -50,18 +51,26 @@ const spans = [
   { value: '168', text: 'the last 7 days' },
 ];
 
+function presentMinuteMs(): number {
+  return Math.floor(Date.now() / 60_000) * 60_000;
+}
+
 export function FailuresScreen(): JSX.Element {
   const { query } = place.value;
   const plugin = query.get('plugin') ?? '';
   const command = query.get('command') ?? '';
   const hours = query.get('hours') ?? '';
   // To the minute, so that the path stays the same from one second to the next.
-  const from =
-    hours === '' ? '' : new Date(Math.floor(Date.now() / 60_000) * 60_000 - Number(hours) * hourMs).toISOString();
+  const [minuteMs, setMinuteMs] = useState(presentMinuteMs);
+  const from = hours === '' ? '' : new Date(minuteMs - Number(hours) * hourMs).toISOString();
   const path = `/failures${queryText({ plugin, command, from })}`;
   const { first, pages, error, more, loadingMore, reload } = usePages<FailuresAnswer>(path, {
     live: ['job.failed', 'job.timed_out', 'job.dead', 'pipeline.failed', 'pipeline.timed_out'],
     everyMs: 15_000,
+  });
+  // Further pages belong to the minute of the first.
+  useEffect(() => {
+    if (pages.length < 2 && !loadingMore) setMinuteMs(presentMinuteMs());
   });
   const groups = pages.flatMap(({ failures }) => failures);
   useKeys({

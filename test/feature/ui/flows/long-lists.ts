@@ -115,4 +115,34 @@ export function longListFlows(gateway: Gateway): void {
     await expect.poll(() => table.getAttribute('aria-rowcount')).toBe(String(pageRows + 2));
     expect(await asked()).toBe(2);
   });
+
+  test('further pages of failures seen in the last hour stay while minutes pass', async () => {
+    const group = (n: number) => ({
+      fingerprint: `group-${n}`,
+      plugin: 'failing',
+      command: 'handle',
+      pattern: `page ${n}`,
+      count: 1,
+      trend: [1],
+      first_at: '2026-01-01T00:00:00Z',
+      last_at: '2026-01-01T00:00:00Z',
+      sample: { job_id: '0198c0de-0000-7000-8000-000000000000', message: `page ${n}` },
+    });
+    const observed = await ObservedPage.open(gateway, { at: '#/now' });
+    const { page } = observed;
+    await page.route(/[/]failures[?]/, route => {
+      const n = Number(new URL(route.request().url()).searchParams.get('cursor') ?? 1);
+      const next = n < 3 ? { next_cursor: String(n + 1) } : {};
+      void route.fulfill({ json: { failures: [group(n)], total: 3, ...next } });
+    });
+    await observed.goTo('#/failures?hours=1');
+    const groups = page.getByRole('list', { name: 'Groups of failures' }).getByRole('listitem');
+    const more = page.getByRole('button', { name: 'Show more' });
+    for (const n of [2, 3]) {
+      await observed.pass(70_000);
+      await more.click();
+      await groups.nth(n - 1).waitFor();
+      expect(await groups.count()).toBe(n);
+    }
+  });
 }
