@@ -1,6 +1,6 @@
 // Dialogs, and questions with a button that acts.
 import type { ComponentChildren, JSX } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { freeze } from '../core/resource.ts';
 import { Button } from './controls.tsx';
 
@@ -13,10 +13,12 @@ export function Dialog(props: {
   wide?: boolean;
 }): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
-    const release = freeze();
-    dialog.current!.showModal();
-    return release;
+  useEffect(freeze, []);
+  useLayoutEffect(() => {
+    const element = dialog.current!;
+    element.showModal();
+    // The focus returns to where it was; a removal alone would lose it.
+    return () => element.close();
   }, []);
   return (
     <dialog
@@ -40,7 +42,7 @@ export function Dialog(props: {
   );
 }
 
-/** A question with a button that acts. `onConfirm` closes it, unless it returns false. */
+/** A question with a button that acts. `onConfirm` closes it, unless it returns false, or the question is gone by then. */
 export function Confirm(props: {
   title: string;
   verb: string;
@@ -51,11 +53,19 @@ export function Confirm(props: {
   children: ComponentChildren;
 }): JSX.Element {
   const [isBusy, setBusy] = useState(false);
+  const isGone = useRef(false);
+  useEffect(
+    () => () => {
+      isGone.current = true;
+    },
+    [],
+  );
   const confirm = async () => {
     setBusy(true);
     const done = await props.onConfirm();
     setBusy(false);
-    if (done !== false) props.onClose();
+    // Another question may be open instead.
+    if (done !== false && !isGone.current) props.onClose();
   };
   return (
     <Dialog

@@ -76,7 +76,8 @@ function ManyQuestion(props: ManyRequest & { answer: (actionId: string | null) =
   useLayoutEffect(ask, [children]);
   useEffect(() => () => asking.current?.abort(), []);
   const close = (actionId: string | null) => {
-    asked.value = null;
+    // The answer of an action may come when another question is open.
+    if (asked.peek()?.answer === answer) asked.value = null;
     answer(actionId);
   };
   useEffect(() => {

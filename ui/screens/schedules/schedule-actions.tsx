@@ -22,10 +22,6 @@ export function ScheduleActions(props: {
   const path = `/schedule/${encodeURIComponent(id)}`;
   // A pipeline, and a command that writes, need plugin:rw; a command that reads is refused by the service if the token lacks both.
   const mayRun = may('plugin:rw', ...(schedule.pipeline === undefined ? ['plugin:ro'] : []));
-  const done = () => {
-    setAsks(null);
-    onDone();
-  };
   const resume = async () => {
     if (
       await act(`Resumed the schedule ${id}`, () =>
@@ -57,9 +53,9 @@ export function ScheduleActions(props: {
           Backfill…
         </Button>
       )}
-      {asks === 'run' && <RunNow id={id} path={path} onDone={done} onClose={() => setAsks(null)} />}
-      {asks === 'pause' && <PauseSchedule id={id} path={path} onDone={done} onClose={() => setAsks(null)} />}
-      {asks === 'backfill' && <Backfill id={id} path={path} onDone={done} onClose={() => setAsks(null)} />}
+      {asks === 'run' && <RunNow id={id} path={path} onDone={onDone} onClose={() => setAsks(null)} />}
+      {asks === 'pause' && <PauseSchedule id={id} path={path} onDone={onDone} onClose={() => setAsks(null)} />}
+      {asks === 'backfill' && <Backfill id={id} path={path} onDone={onDone} onClose={() => setAsks(null)} />}
     </span>
   );
 }

@@ -2,7 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import type { Gateway } from '../../../service/gateway/gateway.ts';
-import { visit } from '../browser.ts';
+import { until } from '../../../service/gateway/until.ts';
+import { type Route, visit } from '../browser.ts';
 
 export function jobFlows(gateway: Gateway): void {
   test('filter jobs: the URL has the filters, and the list only what matches', async () => {
@@ -50,6 +51,44 @@ export function jobFlows(gateway: Gateway): void {
       .first()
       .waitFor();
     expect((await gateway.settled(id)).status).toBe('cancelled');
+  });
+
+  test('an answer that comes late closes no question that was opened since', async () => {
+    const id = await gateway.submit('worker/handle', { gate: 'never opened' });
+    await gateway.noted('start', id);
+    const page = await visit(gateway, { at: `#/job/${id}` });
+    const held: Route[] = [];
+    const hold = (route: Route) => held.push(route);
+    const main = page.getByRole('main');
+    await page.route('**/cancel', hold);
+    await main.getByRole('button', { name: 'Cancel' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel it' }).click();
+    const cancel = await until('it is asked for', () => held[0]);
+    await page.keyboard.press('Escape');
+    const response = await cancel.fetch();
+    await main.getByRole('button', { name: 'Rerun' }).click();
+    const rerun = page.getByRole('dialog', { name: 'Rerun worker.handle' });
+    await rerun.getByLabel('Reason').fill('typed meanwhile');
+    await cancel.fulfill({ response });
+    await page.getByText('Cancel worker.handle', { exact: true }).waitFor();
+    expect(await rerun.getByLabel('Reason').inputValue()).toBe('typed meanwhile');
+
+    await page.keyboard.press('Escape');
+    await page.route('**/actions', route => {
+      if (route.request().postDataJSON().dry_run) void route.fulfill({ json: { matched: 1, sample: [], up_to: '' } });
+      else held.push(route);
+    });
+    await page.goto(`${gateway.url}/ui#/jobs?plugin=greeter`);
+    await main.getByRole('button', { name: 'Rerun all' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Rerun 1' }).click();
+    await until('the action is asked for', () => held.length === 2);
+    await page.keyboard.press('Escape');
+    await main.getByRole('button', { name: 'Cancel all' }).click();
+    const many = page.getByRole('dialog', { name: 'Cancel all that match?' });
+    await many.getByLabel('Reason').fill('typed meanwhile');
+    await held[1]!.fulfill({ json: { action_id: id, matched: 1 } });
+    await page.getByText('Rerun all that match?', { exact: true }).waitFor();
+    expect(await many.getByLabel('Reason').inputValue()).toBe('typed meanwhile');
   });
 
   test('rerun a job with a payload that is edited by the form of its schema', async () => {

@@ -24,6 +24,17 @@ export function keyboardFlows(gateway: Gateway): void {
     expect(page.url()).toContain('#/jobs');
   });
 
+  test('a dialog that is closed returns the focus to where it was', async () => {
+    const page = await visit(gateway, { at: '#/jobs' });
+    const cancel = page.getByRole('button', { name: 'Cancel all' });
+    await cancel.click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('button', { name: /^Cancel \d/ }).waitFor();
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    expect(await page.evaluate('document.activeElement.textContent')).toMatch(/^Cancel all/);
+  });
+
   test('g r goes to the list of runs', async () => {
     const page = await visit(gateway, { at: '#/now' });
     await page.getByRole('heading', { name: 'Now', level: 1 }).waitFor();
