@@ -37,7 +37,14 @@ export function RunPanel(props: {
   const [isBusy, setBusy] = useState(false);
   const [jobId, setJobId] = useState<string | null>(null);
   const release = useRef<(() => void) | null>(null);
-  useEffect(() => () => release.current?.(), []);
+  const hold = () => {
+    release.current ??= freeze();
+  };
+  const letGo = () => {
+    release.current?.();
+    release.current = null;
+  };
+  useEffect(() => letGo, []);
 
   const run = async () => {
     const payload = editor.read();
@@ -51,6 +58,8 @@ export function RunPanel(props: {
         });
         const { job_id } = (await response.json()) as { job_id: string };
         setJobId(job_id);
+        // The job is followed, though the focus stays in the form.
+        letGo();
         return { text: 'The job is on disk.', link: { text: 'Show the job', href: href('job', job_id) } };
       } catch (error) {
         // What is said beside the fields is not said again below them.
@@ -66,13 +75,10 @@ export function RunPanel(props: {
         class="run-form"
         aria-label={`Run ${name}`}
         // What is edited does not change under the hands of the user.
-        onFocusIn={() => {
-          release.current ??= freeze();
-        }}
+        onFocusIn={hold}
+        onInput={hold}
         onFocusOut={event => {
-          if (event.currentTarget.contains(event.relatedTarget as Node | null)) return;
-          release.current?.();
-          release.current = null;
+          if (!event.currentTarget.contains(event.relatedTarget as Node | null)) letGo();
         }}
         onSubmit={event => {
           event.preventDefault();

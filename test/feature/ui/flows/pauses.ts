@@ -89,4 +89,22 @@ export function pauseFlows(gateway: Gateway): void {
     await followed.getByText('"as sent"').waitFor();
     expect(whole.length).toBe(1);
   });
+
+  test('a job that Enter in a field has started is followed to its end, though the focus stays there', async () => {
+    const page = await visit(gateway, { at: '#/plugin/worker' });
+    await page.getByLabel('Payload as JSON').fill('{"gate": "by Enter"}');
+    await page.getByText('When, and with which tags').click();
+    await page.getByLabel('Tags').press('Enter');
+    const followed = page.getByRole('region', { name: 'The job that was started' });
+    await followed
+      .getByText(/^\W*running$/)
+      .first()
+      .waitFor();
+    gateway.open('by Enter');
+    await followed
+      .getByText(/^\W*succeeded$/)
+      .first()
+      .waitFor();
+    expect(await page.evaluate('document.activeElement.placeholder')).toBe('tenant:acme');
+  });
 }
