@@ -51,20 +51,35 @@ export function useCredentials(given: Credentials): void {
 const unanswered = new Map<string, string>();
 const unansweredMax = 100;
 
-/** Sends a request with the token of the session, or with another `token`. Throws a `Refusal`. An abort throws the abort's reason. */
-export async function send(
+type SendOptions = {
+  readonly body?: unknown;
+  /** The body as JSON, instead of `body`: numbers in it keep their digits. */
+  readonly bodyText?: string;
+  readonly signal?: AbortSignal | undefined;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Null: no token is sent. */
+  readonly token?: string | null;
+};
+
+/**
+ * Sends a request with the token of the session, or with another `token`, and returns the whole answer as text. Throws a `Refusal`. An abort
+ * throws the abort's reason.
+ */
+export function send(method: RequestMethod, path: string, options: SendOptions = {}): Promise<string> {
+  return exchange(method, path, options, response => response.text());
+}
+
+/** The body of an answer that goes on and on. */
+export function openStream(path: string, options: SendOptions): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
+  return exchange('GET', path, options, async response => response.body!);
+}
+
+async function exchange<T>(
   method: RequestMethod,
   path: string,
-  options: {
-    readonly body?: unknown;
-    /** The body as JSON, instead of `body`: numbers in it keep their digits. */
-    readonly bodyText?: string;
-    readonly signal?: AbortSignal | undefined;
-    readonly headers?: Readonly<Record<string, string>>;
-    /** Null: no token is sent. */
-    readonly token?: string | null;
-  } = {},
-): Promise<Response> {
+  options: SendOptions,
+  read: (response: Response) => Promise<T>,
+): Promise<T> {
   const own = credentials.token();
   const token = options.token === undefined ? own : options.token;
   const headers: Record<string, string> = { ...options.headers };
@@ -73,9 +88,9 @@ export async function send(
   if (body !== null) headers['Content-Type'] = 'application/json';
   const repeated = `${method} ${path} ${body}`;
   if (method === 'POST') headers['Idempotency-Key'] = unanswered.get(repeated) ?? randomKey();
-  let response: Response;
+  let answered: { readonly taken: T } | { readonly refused: Response; readonly text: string };
   try {
-    response = await fetch(path, {
+    const response = await fetch(path, {
       method,
       headers,
       cache: 'no-store',
@@ -83,6 +98,9 @@ export async function send(
       signal: options.signal ?? null,
       ...(body !== null && { body }),
     });
+    // An answer that breaks off is as good as none.
+    if (response.ok) answered = { taken: await read(response) };
+    else answered = { refused: response, text: await response.text() };
   } catch (error) {
     if (options.signal?.aborted) throw error;
     isReachable.value = false;
@@ -92,9 +110,9 @@ export async function send(
   }
   isReachable.value = true;
   unanswered.delete(repeated);
-  if (response.ok) return response;
-  const refusal = await refusalOf(response);
-  if (response.status === 401 && token !== null && token === credentials.token()) credentials.refused();
+  if ('taken' in answered) return answered.taken;
+  const refusal = refusalOf(answered.refused, answered.text);
+  if (refusal.status === 401 && token !== null && token === credentials.token()) credentials.refused();
   throw refusal;
 }
 
@@ -103,8 +121,7 @@ function randomKey(): string {
   return `ui-${Array.from(crypto.getRandomValues(new Uint8Array(16)), byte => byte.toString(16).padStart(2, '0')).join('')}`;
 }
 
-async function refusalOf(response: Response): Promise<Refusal> {
-  const text = await response.text();
+function refusalOf(response: Response, text: string): Refusal {
   const header = response.headers.get('Retry-After');
   const retryAfterS = header === null || !/^\d+$/.test(header) ? null : Number(header);
   let problem: { type?: unknown; title?: unknown; detail?: unknown; errors?: readonly RefusedPlace[] } = {};
@@ -127,12 +144,11 @@ export async function request<T>(
   body?: unknown,
   signal?: AbortSignal,
 ): Promise<T> {
-  const response = await send(method, path, { body, signal });
-  const text = await response.text();
+  const text = await send(method, path, { body, signal });
   return (text === '' ? undefined : JSON.parse(text)) as T;
 }
 
 /** The answer as text: integers of any size keep their digits. */
-export async function requestText(path: string, signal?: AbortSignal): Promise<string> {
-  return (await send('GET', path, { signal })).text();
+export function requestText(path: string, signal?: AbortSignal): Promise<string> {
+  return send('GET', path, { signal });
 }

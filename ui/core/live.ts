@@ -3,7 +3,7 @@
 // fetches every other second.
 import { effect, signal } from '@preact/signals';
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
-import { Refusal, send } from './api.ts';
+import { openStream, Refusal } from './api.ts';
 import { queryText } from './router.ts';
 import { may, session } from './session.ts';
 
@@ -96,7 +96,7 @@ async function follow(types: string, signal: AbortSignal): Promise<void> {
     if (connection.value !== 'live') connection.value = connection.value === 'lost' ? 'lost' : 'connecting';
     try {
       const headers = { Accept: 'text/event-stream', ...(lastId !== null && { 'Last-Event-ID': lastId }) };
-      const response = await send('GET', `/events${queryText({ types })}`, { signal, headers });
+      const body = await openStream(`/events${queryText({ types })}`, { signal, headers });
       const wasLost = connection.value === 'lost';
       connection.value = 'live';
       retryMs = retryMsMin;
@@ -106,7 +106,7 @@ async function follow(types: string, signal: AbortSignal): Promise<void> {
         else hint('opened', () => true);
       }
       const parser = createParser({ onEvent: received });
-      const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+      const reader = body.pipeThrough(new TextDecoderStream()).getReader();
       for (let part = await reader.read(); !part.done; part = await reader.read()) parser.feed(part.value);
     } catch (error) {
       if (signal.aborted) return;

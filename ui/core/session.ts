@@ -31,8 +31,7 @@ export function may(...scopes: readonly string[]): boolean {
 
 /** Signs in with an API token or the token of a session. Throws a `Refusal` if the service does not accept it. */
 export async function signIn(token: string): Promise<void> {
-  const response = await send('GET', '/whoami', { token });
-  const { name, scopes, expires_at: expires } = await response.json();
+  const { name, scopes, expires_at: expires } = JSON.parse(await send('GET', '/whoami', { token }));
   session.value = { token, name, scopes: new Set(scopes), expiresAt: expires === null ? null : new Date(expires) };
   endedBecause.value = null;
   sessionStorage.setItem(storageKey, token);
@@ -40,8 +39,8 @@ export async function signIn(token: string): Promise<void> {
 
 /** Exchanges a code of `headgate ui` for the token of a session, and signs in with it. */
 export async function signInWithCode(code: string): Promise<void> {
-  const response = await send('POST', '/ui/session', { body: { code }, token: null });
-  await signIn((await response.json()).token);
+  const made = JSON.parse(await send('POST', '/ui/session', { body: { code }, token: null }));
+  await signIn(made.token);
 }
 
 export async function signOut(): Promise<void> {

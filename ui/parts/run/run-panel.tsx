@@ -53,10 +53,10 @@ export function RunPanel(props: {
     setProblem(null);
     await act(`Run ${name}`, async () => {
       try {
-        const response = await send('POST', `${path}${path.startsWith('/pipeline/') ? '?async=true' : ''}`, {
+        const answer = await send('POST', `${path}${path.startsWith('/pipeline/') ? '?async=true' : ''}`, {
           bodyText: bodyOf(payload, times),
         });
-        const { job_id } = (await response.json()) as { job_id: string };
+        const { job_id } = JSON.parse(answer) as { job_id: string };
         setJobId(job_id);
         // The job is followed, though the focus stays in the form.
         letGo();

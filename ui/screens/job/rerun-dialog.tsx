@@ -55,8 +55,7 @@ export function RerunDialog({ job, from: proposed, onClose }: RerunDialogProps):
       try {
         const path = `/job/${job.job_id}/rerun`;
         const given = payload === null ? { body } : { bodyText: withMember(body, 'payload', payload) };
-        const response = await send('POST', path, given);
-        const { job_id: id } = (await response.json()) as { job_id: string };
+        const { job_id: id } = JSON.parse(await send('POST', path, given)) as { job_id: string };
         const to = href(isRun(job) ? 'run' : 'job', id);
         go(to);
         return { text: 'The new job is accepted.', link: { text: 'Open it', href: to } };

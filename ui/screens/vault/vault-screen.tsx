@@ -29,8 +29,8 @@ export function VaultScreen(): JSX.Element {
     setBusy(true);
     setProblem(null);
     try {
-      const response = await send('POST', '/vault/list', { body: {}, token: token.trim() });
-      setRead({ listing: (await response.json()) as Listing, at: new Date() });
+      const answer = await send('POST', '/vault/list', { body: {}, token: token.trim() });
+      setRead({ listing: JSON.parse(answer) as Listing, at: new Date() });
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       setProblem(error);

@@ -1,10 +1,13 @@
 // A page whose token ends, or whose service is restarted, while a dialog is open.
-import { expect, test } from 'vitest';
+import { once } from 'node:events';
+import { createServer, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect, onTestFinished, test } from 'vitest';
 import { everythingToken, type Settings } from '../../../service/gateway/configuration.ts';
 import { startGateway } from '../../../service/gateway/gateway.ts';
 import { worker } from '../../../service/gateway/sources.ts';
 import { freeAddress } from '../../kit/page.ts';
-import { type Page, visit } from '../browser.ts';
+import { type Page, type Site, visit } from '../browser.ts';
 import { greeter } from '../service.ts';
 import { refused401 } from './sign-in.ts';
 
@@ -15,6 +18,29 @@ const everything = { name: 'test', token: everythingToken, scopes: ['*'] };
 function settings(more: { readonly scopes: readonly string[]; readonly expires_at?: string } | null): Settings {
   const tokens = [everything, ...(more === null ? [] : [{ name: 'guest', token, ...more }])];
   return { plugins: { greeter, worker }, api: { auth: { tokens } } };
+}
+
+/** A proxy of the service. Of the first answer to a path of this pattern it sends only the head and the first byte. */
+async function breakingOff({ url }: Site, path: RegExp): Promise<Site> {
+  let isBroken = false;
+  const proxy = createServer((call, answer) => {
+    const { method, headers } = call;
+    const passed = request(url + call.url, { method, headers }, response => {
+      answer.writeHead(response.statusCode!, response.headers);
+      if (isBroken || !path.test(call.url!)) return void response.pipe(answer);
+      isBroken = true;
+      response.once('data', (part: Buffer) => answer.write(part.subarray(0, 1), () => answer.destroy()));
+    });
+    passed.on('error', () => answer.destroy());
+    answer.on('close', () => passed.destroy());
+    call.pipe(passed);
+  }).listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  onTestFinished(() => {
+    proxy.closeAllConnections();
+    proxy.close();
+  });
+  return { url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}` };
 }
 
 async function signInAgain(page: Page): Promise<void> {
@@ -77,6 +103,20 @@ export function tokenEndFlows(): void {
     const again = await own.job(id);
     expect(again).toMatchObject({ rerun_count: 1 });
     expect(page.url()).toContain((again as unknown as { reruns: readonly string[] }).reruns[0]);
+  });
+
+  test('an answer that breaks off is as good as none: the rerun can be asked for again, and is made once', async () => {
+    const own = await startGateway({ plugins: { greeter } });
+    const { job_id: id } = await own.finished('greeter/handle', { name: 'Ada' });
+    const site = await breakingOff(own, /[/]rerun$/);
+    const page = await visit(site, { at: `#/job/${id}`, expected: [/ERR_/, /Failed to load resource/] });
+    await page.getByRole('button', { name: 'Rerun' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('button', { name: 'Rerun' }).click();
+    await page.getByText('The service does not answer').first().waitFor();
+    await dialog.getByRole('button', { name: 'Rerun' }).click();
+    await expect.poll(() => page.url()).not.toContain(id);
+    expect(await own.job(id)).toMatchObject({ rerun_count: 1 });
   });
 
   test('the service is restarted while a dialog is open: the dialog keeps what was typed, and does it afterwards', async () => {
