@@ -1,5 +1,6 @@
 // The token with which the page calls the API. It is kept in the sessionStorage of the tab: in no cookie, and in no URL after sign-in.
 import { signal } from '@preact/signals';
+import { toast } from './actions.ts';
 import { Refusal, request, send, useCredentials } from './api.ts';
 
 export type Session = {
@@ -32,6 +33,8 @@ export function may(...scopes: readonly string[]): boolean {
 /** Signs in with an API token or the token of a session. Throws a `Refusal` if the service does not accept it. */
 export async function signIn(token: string): Promise<void> {
   const { name, scopes, expires_at: expires } = JSON.parse(await send('GET', '/whoami', { token }));
+  // What belongs to the session before, such as its stream of events, ends.
+  session.value = null;
   session.value = { token, name, scopes: new Set(scopes), expiresAt: expires === null ? null : new Date(expires) };
   endedBecause.value = null;
   sessionStorage.setItem(storageKey, token);
@@ -58,9 +61,14 @@ function end(reason: string | null): void {
   session.value = null;
 }
 
+/** A code of `headgate ui` in the URL. */
+function codeInUrl(): string | undefined {
+  return /^#code=([\w-]+)$/.exec(location.hash)?.[1];
+}
+
 /** Signs in with the code in the URL, or with the token that the tab keeps. */
 export async function resumeSession(): Promise<void> {
-  const code = /^#code=([\w-]+)$/.exec(location.hash)?.[1];
+  const code = codeInUrl();
   const kept = sessionStorage.getItem(storageKey);
   try {
     if (code !== undefined) {
@@ -71,6 +79,14 @@ export async function resumeSession(): Promise<void> {
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     if (code === undefined && error.status === 401) sessionStorage.removeItem(storageKey);
-    endedBecause.value = code === undefined ? error.message : `The code of headgate ui was refused. ${error.detail}`;
+    if (session.value !== null)
+      toast({ kind: 'refused', text: 'The code of headgate ui was refused', detail: error.detail });
+    else
+      endedBecause.value = code === undefined ? error.message : `The code of headgate ui was refused. ${error.detail}`;
   }
 }
+
+// An address of `headgate ui` that is opened in a tab with the dashboard.
+addEventListener('hashchange', () => {
+  if (codeInUrl() !== undefined) void resumeSession();
+});

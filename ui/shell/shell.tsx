@@ -20,7 +20,7 @@ export function Shell(): JSX.Element {
         <Toasts />
       </>
     );
-  return <SignedIn />;
+  return <SignedIn key={session.value.token} />;
 }
 
 function SignedIn(): JSX.Element {

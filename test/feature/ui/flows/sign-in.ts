@@ -42,6 +42,27 @@ export function signInFlows(gateway: Gateway): void {
     await other.getByText('The code of headgate ui was refused.').waitFor();
   });
 
+  test('a code that is opened in a tab with the dashboard signs in there, and leaves the URL', async () => {
+    const code = async () => String((await gateway.call('POST', '/ui/code')).body['code']);
+    const page = await visit(gateway, { at: '#/jobs', expected: [/status of 40[0-9]/] });
+    const kept = () => page.evaluate("sessionStorage.getItem('headgate.token')");
+    await page.getByRole('button', { name: 'Live' }).waitFor();
+    const first = await code();
+    await page.goto(`${gateway.url}/ui#code=${first}`);
+    await expect.poll(kept).toMatch(/^hgui_/);
+    expect(page.url()).not.toContain('code=');
+    await page.getByRole('heading', { name: 'Now', level: 1 }).waitFor();
+    await page.getByRole('button', { name: 'Live' }).waitFor();
+    // A code that is refused changes nothing.
+    await page.goto(`${gateway.url}/ui#code=${first}`);
+    await page.getByText('The code of headgate ui was refused').waitFor();
+    expect(page.url()).not.toContain('code=');
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByLabel('API token').waitFor();
+    await page.goto(`${gateway.url}/ui#code=${await code()}`);
+    await page.getByRole('heading', { name: 'Now', level: 1 }).waitFor();
+  });
+
   test('a token that expires under the page leads to the sign-in, which says so, and is refused there', async () => {
     const token = 'token-that-expires-0123456789';
     const scopes = ['jobs:ro'];
