@@ -36,6 +36,7 @@ const listeners = new Set<LiveListener>();
 let lastId: string | null = null;
 let stream: AbortController | null = null;
 let streamTypes = '';
+/** By `performance.now()`; 0: it is calm. */
 let busyUntil = 0;
 let heardInSecond = 0;
 let busySeconds = 0;
@@ -72,7 +73,7 @@ function adjust(): void {
     return;
   }
   const all = new Set([...listeners].flatMap(({ types }) => types));
-  const isBusy = busyUntil > Date.now();
+  const isBusy = busyUntil > performance.now();
   const types = [...all].filter(type => !isBusy || !type.startsWith('job.')).sort();
   const text = (types.length === 0 ? ['gap'] : types).join(',');
   if (stream !== null && text === streamTypes) return;
@@ -144,8 +145,8 @@ export function fits(pattern: string, type: string): boolean {
 setInterval(() => {
   const canSkip = ![...listeners].some(({ each }) => each);
   const wasBusy = busyUntil > 0;
-  if (heardInSecond > busyEventsPerS && canSkip) busyUntil = Date.now() + busyMs;
-  else if (busyUntil <= Date.now() || !canSkip) busyUntil = 0;
+  if (heardInSecond > busyEventsPerS && canSkip) busyUntil = performance.now() + busyMs;
+  else if (busyUntil <= performance.now() || !canSkip) busyUntil = 0;
   heardInSecond = 0;
   busySeconds = busyUntil > 0 ? busySeconds + 1 : 0;
   if (busySeconds % busyFetchS === 1) hint('busy', type => type.startsWith('job.'));

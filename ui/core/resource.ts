@@ -60,7 +60,8 @@ class Fetching<T> {
   readonly state = signal<Omit<Resource<T>, 'reload'>>({ data: undefined, of: null, error: undefined, loading: false });
   #path: string | null = null;
   #running: AbortController | null = null;
-  #startedMs = 0;
+  /** By a clock that nobody sets. */
+  #startedMs = Number.NEGATIVE_INFINITY;
   #failures = 0;
   #isStale = false;
 
@@ -85,7 +86,7 @@ class Fetching<T> {
   /** Fetches again if something has changed or `everyMs` is over, at most once a second. */
   tick(everyMs: number | undefined): void {
     if (this.#path === null || this.#running !== null || isFrozen()) return;
-    const age = Date.now() - this.#startedMs;
+    const age = performance.now() - this.#startedMs;
     // A refused request is repeated ever more slowly, unless the refusal is for good.
     const { error } = this.state.peek();
     const mayRetry = error !== undefined && (error.status === 0 || error.status >= 500);
@@ -102,7 +103,7 @@ class Fetching<T> {
     this.#running?.abort();
     const running = new AbortController();
     this.#running = running;
-    this.#startedMs = Date.now();
+    this.#startedMs = performance.now();
     this.#isStale = false;
     this.state.value = { ...this.state.peek(), loading: true };
     try {

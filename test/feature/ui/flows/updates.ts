@@ -128,6 +128,17 @@ export function updateFlows(gateway: Gateway, seeded: () => Seeded): void {
     },
   );
 
+  test('a clock that is set back does not stop updates', async () => {
+    const observed = await ObservedPage.open(gateway, { at: '#/jobs' });
+    const { page } = observed;
+    await shown(page);
+    await observed.stopClock();
+    await page.clock.setSystemTime(((await page.evaluate('Date.now()')) as number) - 3_600_000);
+    const id = await observed.hears();
+    await observed.pass(2_000);
+    await page.getByRole('table', { name: 'Jobs' }).getByTitle(id, { exact: true }).waitFor();
+  });
+
   test('with a token that may not read events, what is on screen is fetched every five seconds', async () => {
     const given = { at: '#/jobs', token: stopperToken };
     const observed = await ObservedPage.open(gateway, given, 'Updated every 5 s');
