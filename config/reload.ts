@@ -2,6 +2,7 @@
 // start.
 import { isDeepStrictEqual } from 'node:util';
 import type { Config } from './config.ts';
+import { withHidden } from './plugin/hidden.ts';
 import { restartSettings } from './section/restart.ts';
 import { defaultKeyFile } from './section/service.ts';
 
@@ -29,9 +30,12 @@ export function compareForReload(old: Config, next: Config): ReloadComparison {
     merged[section] = Object.freeze(value === undefined ? others : { ...others, [property]: value });
   }
   const config = merged as unknown as Config;
+  if (kept.length === 0) return { kept, config: Object.freeze(config) };
   // By default the vault's key file is in the state directory. A change of the state directory needs a restart, so the default
   // key file stays as well.
-  if (next.vault.keyFile !== defaultKeyFile(next.state.path)) return { kept, config: Object.freeze(config) };
-  const vault = Object.freeze({ ...next.vault, keyFile: defaultKeyFile(config.state.path) });
-  return { kept, config: Object.freeze({ ...config, vault }) };
+  const isDefault = next.vault.keyFile === defaultKeyFile(next.state.path);
+  const vault = isDefault ? Object.freeze({ ...next.vault, keyFile: defaultKeyFile(config.state.path) }) : next.vault;
+  const inForce = { ...config, vault };
+  // The paths that stay in use stay hidden from plugins, besides those of the new configuration.
+  return { kept, config: Object.freeze({ ...inForce, plugins: Object.freeze(withHidden(inForce, null)) }) };
 }

@@ -35,6 +35,21 @@ webhooks: { listen: "0.0.0.0:10" }`,
     expect(Object.isFrozen(config)).toBe(true);
   });
 
+  it('hides the paths that stay in use from plugins in bubblewrap, and the new ones', () => {
+    const having = (name: string) =>
+      loaded({
+        'config.yaml': `state: { path: /tmp/${name} }\nplugins: { spy: { sandbox: bwrap } }`,
+        'plugins/spy/manifest.yaml':
+          'manifest_spec: headgate.plugin\nname: spy\nversion: 1.0.0\nprotocol: 2\nentrypoint: run\ncommands: [{ name: handle }]\n',
+        'plugins/spy/run*': '',
+      });
+    const tls = { cert: '/tmp/tls/cert.pem', key: '/tmp/tls/key.pem' };
+    const before = having('one');
+    const { config } = compareForReload({ ...before, api: { ...before.api, tls } }, having('two'));
+    const { hidden } = config.plugins['spy']!.sandbox!;
+    expect(hidden).toEqual(expect.arrayContaining(['/tmp/one', '/tmp/one/vault.key', '/tmp/two', tls.key]));
+  });
+
   it.each(restartSettings)('keeps $key alone where it alone changes', ({ key, setting }) => {
     const [section, property] = setting.split('.') as ['api', string];
     const next = { ...old, [section]: { ...old[section], [property]: 'changed' } } as typeof old;
