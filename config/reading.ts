@@ -96,12 +96,11 @@ export function readConfiguration(options: ReadOptions): ConfigReading | string 
     ...{ instances, pipelines, compiler, report, nowMs: options.nowMs ?? Date.now() },
     warn: problem => void warned.push(problem),
   });
+  // The path of a problem below a misspelt key has the key as corrected, which only `root` has.
+  const shown = (problem: ConfigProblem): ConfigProblem => asWritten(root, asWritten(merged, problem));
   // A warning is left out if an error is reported at the same place.
   const reported = new Set(problems.map(placeText));
-  const warnings = formatProblems(
-    warned.filter(warning => !reported.has(placeText(warning))).map(warning => asWritten(merged, warning)),
-    files,
-  );
+  const warnings = formatProblems(warned.filter(warning => !reported.has(placeText(warning))).map(shown), files);
   const config: Config = {
     mainFile: main.file,
     files,
@@ -125,10 +124,7 @@ export function readConfiguration(options: ReadOptions): ConfigReading | string 
   return {
     config: { ...config, plugins: withHidden(config, keyFileOf(options.env, options.cwd)) },
     certificates,
-    problems: formatProblems(
-      problems.map(problem => asWritten(merged, problem)),
-      files,
-    ),
+    problems: formatProblems(problems.map(shown), files),
     warnings,
     pluginPlaces: discovery.places,
     manifests: [...discovery.manifests.values()],
