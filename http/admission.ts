@@ -1,6 +1,6 @@
-// Checks requests before their handlers run; exchange.ts calls these checks after it has checked the framing. If several refusals apply, the
-// first in this order is sent: 503 (the service is stopping, or no vault is open), 401, 400 for a malformed path, 403, 404, 405. For
-// the body, 413, 415 and 400 follow.
+// Checks requests before their handlers run; exchange.ts calls these checks, the framing first. If several refusals apply, the first in this
+// order is sent: 503 (the service is stopping, or no vault is open), 401, 400 for a malformed path, 403, 404, 405. For the body, 413, 401 (the
+// caller's token has lost its access), 415 and 400 follow.
 
 import type { Config } from '../config/config.ts';
 import type { VaultCalls } from '../service/vault-client.ts';
@@ -41,6 +41,18 @@ export type AdmissionRequest = {
   /** The vault, for requests to paths of the vault; undefined for all others. */
   readonly vault: Pick<VaultCalls, 'adminDigest'> | undefined;
 };
+
+/** The refusal of a request whose end another parser could find elsewhere, or whose end this HTTP server cannot find; otherwise null. */
+export function checkFraming({ framing, contentLength }: RequestHead, takesChunks: boolean): HttpProblem | null {
+  if (framing === 'sound' && (contentLength !== null || takesChunks)) return null;
+  if (takesChunks || contentLength !== null) {
+    const detail = 'a request must have one Host header, and either one Content-Length or "Transfer-Encoding: chunked"';
+    return problem('malformed_request', detail);
+  }
+  const detail =
+    'the HTTP server in use does not accept Transfer-Encoding; send a Content-Length, or set api.server: node';
+  return problem('length_required', detail);
+}
 
 /** Makes the checks that precede the lookup of the names in the path (`find` of the route). */
 export function admit(request: AdmissionRequest, authenticate: Authenticate): Admission {

@@ -6,7 +6,7 @@ import { ThreadGone } from '../runtime/link.ts';
 import { isStoreFault } from '../runtime/store/fault.ts';
 import type { Engine } from '../service/engine.ts';
 import type { AnswerSink } from '../service/reads/reads.ts';
-import { admit, readBatchBody, readBody } from './admission.ts';
+import { admit, checkFraming, readBatchBody, readBody } from './admission.ts';
 import { type Authenticate, type Caller, may } from './auth.ts';
 import { type BodyRoom, RequestBody } from './body.ts';
 import { givenRequestId, headerListOf, headerOf, type RequestHead, type RequestSource, readHead } from './head.ts';
@@ -81,7 +81,7 @@ export class Exchange implements HttpCall, AnswerSink {
       this.requestId = givenRequestId(this.#head) ?? this.#shared.nextRequestId();
       this.config = this.engine.config();
       this.#table = this.#shared.table(this.config);
-      const misframed = this.#checkFraming();
+      const misframed = checkFraming(this.#head, this.#shared.takesChunks);
       if (misframed === null) this.#reply(this.#admit());
       else this.#refuseFraming(misframed);
     } catch (error) {
@@ -111,9 +111,18 @@ export class Exchange implements HttpCall, AnswerSink {
 
   callerNow(): Caller | undefined {
     const { access } = this.#route!;
-    if (access.kind !== 'scopes') return undefined;
+    if (access.kind !== 'scopes' && access.kind !== 'token') return undefined;
     const caller = this.#shared.authenticate(this.engine.config(), this.#head.authorization);
-    return caller !== undefined && may(caller, access.anyOf) ? caller : undefined;
+    return caller !== undefined && (access.kind === 'token' || may(caller, access.anyOf)) ? caller : undefined;
+  }
+
+  /** Whether the caller's token or session has lost access to the route since the request arrived. */
+  #hasLostAccess({ access }: Route): boolean {
+    if (this.caller === null || (access.kind !== 'scopes' && access.kind !== 'token')) return false;
+    const { expiresAtMs, sessionDigest } = this.caller;
+    const isExpired = expiresAtMs !== null && expiresAtMs <= this.nowMs();
+    const mayHaveChanged = this.engine.config() !== this.config || sessionDigest !== undefined;
+    return isExpired || (mayHaveChanged && this.callerNow() === undefined);
   }
 
   // The steps of a request: admission, lookup of the names in the path, body, query, handler. A step returns undefined while the body has not
@@ -192,6 +201,7 @@ export class Exchange implements HttpCall, AnswerSink {
   }
 
   #readBody(route: Route, bytes: Uint8Array): Reply {
+    if (this.#hasLostAccess(route)) return problem('unauthorized', 'the token lost its access while the body arrived');
     if (route.raw) {
       this.body = bytes;
       return route.handle(this as HttpCall<unknown, object>);
@@ -231,19 +241,6 @@ export class Exchange implements HttpCall, AnswerSink {
     if (refusal.code !== 'unauthorized') return vault.refused(op, refusal.code).then(() => refusal);
     vault.unauthenticated(op);
     return refusal;
-  }
-
-  #checkFraming(): HttpProblem | null {
-    const { framing, contentLength } = this.#head;
-    if (framing === 'sound' && (contentLength !== null || this.#shared.takesChunks)) return null;
-    if (this.#shared.takesChunks || contentLength !== null) {
-      const detail =
-        'a request must have one Host header, and either one Content-Length or "Transfer-Encoding: chunked"';
-      return problem('malformed_request', detail);
-    }
-    const detail =
-      'the HTTP server in use does not accept Transfer-Encoding; send a Content-Length, or set api.server: node';
-    return problem('length_required', detail);
   }
 
   /** Closes the connection after the answer, because a proxy in front may have found a different end of this request. */

@@ -62,8 +62,8 @@ export interface HttpCall<P = unknown, Q = unknown, F = unknown> {
   /** All headers of this (lower-case) name as one list; empty if the request has no such header. */
   headerList(name: string): string;
   /**
-   * For long answers on routes with scopes: the caller, authenticated again under the configuration that is in force now.
-   * Undefined if the API token no longer gives access to the route.
+   * For routes that need an API token: the caller, authenticated again under the configuration that is in force now. Undefined if
+   * the API token no longer gives access to the route.
    */
   callerNow(): Caller | undefined;
   /**

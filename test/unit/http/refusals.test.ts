@@ -107,6 +107,25 @@ const table: readonly Row[] = [
   ['DELETE /jobs', {}, 405, 'method_not_allowed'],
 ];
 
+function removeToken(): void {
+  const config = gateway.engine.config();
+  const tokens = config.api.tokens.filter(({ name }) => name !== 'root');
+  gateway.engine.config = () => ({ ...config, api: { ...config.api, tokens } });
+}
+
+function signIn(): string {
+  const originDigest = createHash('sha256').update('root-token').digest('hex');
+  const { code } = gateway.engine.uiSessions.makeCode({ originDigest, scopes: ['*'] }, null);
+  return gateway.engine.uiSessions.exchange(code)!.token;
+}
+
+type Loss = readonly [what: string, makeToken: () => string, change: () => void, status: number];
+const losses: readonly Loss[] = [
+  ['token is removed', () => 'root-token', removeToken, 401],
+  ['session ends', signIn, () => void gateway.engine.uiSessions.end(() => true), 401],
+  ['token stays in a changed configuration', () => 'nameless-token', removeToken, 202],
+];
+
 describe('refusals', () => {
   test.each(table)('%s %o is %i %s', async (...row) => {
     const [request, given, status, code, detail = /./] = row as unknown as Row;
@@ -120,6 +139,27 @@ describe('refusals', () => {
     expect(answer.headers.get('X-Content-Type-Options')).toBe('nosniff');
     expect(gateway.engine.submissions).toEqual([]);
     expect(gateway.engine.runs).toEqual([]);
+  });
+
+  test.each(losses)('a call whose %s while its body arrives', async (...row) => {
+    const [, makeToken, change, status] = row as unknown as Loss;
+    const { config } = gateway.engine;
+    const lines = ['POST /plugin/echo/handle HTTP/1.1', 'Host: x', `Authorization: Bearer ${makeToken()}`];
+    const socket = connect(gateway.server.port, '127.0.0.1');
+    let text = '';
+    socket.on('data', data => {
+      text += data.toString('latin1');
+    });
+    await new Promise<void>(sent => socket.write([...lines, 'Content-Length: 2', '', '{'].join('\r\n'), () => sent()));
+    // The server answers this one behind the first half, on another connection.
+    expect((await ask('GET /healthz', { token: null })).status).toBe(200);
+    change();
+    socket.write('}');
+    await expect.poll(() => text).toMatch(/\r\n\r\n/);
+    socket.destroy();
+    gateway.engine.config = config;
+    expect(Number(text.slice('HTTP/1.1 '.length, 12))).toBe(status);
+    expect(gateway.engine.submissions.splice(0)).toHaveLength(status === 202 ? 1 : 0);
   });
 
   const isChunked = can('a body in chunks');
