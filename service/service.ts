@@ -263,6 +263,9 @@ export class Service {
   #receive(message: EdgeMessage | VaultStatus | LedgerReport): void {
     if (message.kind === 'vault_status') this.#vault.update(message);
     else if (message.kind === 'ledger_figures' || message.kind === 'ledger_pulse') this.#reports.receive(message);
-    else this.#engine?.receive(message);
+    else {
+      if (message.kind === 'actors_restarted') this.#vault.actorsRestarted();
+      this.#engine?.receive(message);
+    }
   }
 }

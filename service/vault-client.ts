@@ -5,6 +5,8 @@ import type { Link, PendingAsk } from '../runtime/link.ts';
 /** The minimum interval between two reports of unauthenticated calls, except at a stop. */
 const reportEveryMs = 1_000;
 
+const unavailable: VaultReply = { kind: 'refused', refusal: 'unavailable' };
+
 /** The part of the client that routes and admission use. */
 export type VaultCalls = Pick<VaultClient, 'adminDigest' | 'call' | 'refused' | 'unauthenticated'>;
 
@@ -14,6 +16,8 @@ export class VaultClient {
   readonly #link: () => Link;
   readonly #unauthenticated = new Map<string, number>();
   #timer: NodeJS.Timeout | null = null;
+  /** The prunings of the audit trail that are not answered yet: each function answers one. */
+  readonly #prunings = new Set<(reply: VaultReply) => void>();
 
   constructor(link: () => Link) {
     this.#link = link;
@@ -28,8 +32,20 @@ export class VaultClient {
    * the call.
    */
   call(presented: string, request: VaultRequest, asker: PendingAsk): Promise<VaultReply> {
-    const answer: VaultReply = { kind: 'refused', refusal: 'unavailable' };
-    return this.#link().ask('vault', { kind: 'call', presented, request }, { asker, answer });
+    const reply = this.#link().ask('vault', { kind: 'call', presented, request }, { asker, answer: unavailable });
+    if (request.op !== 'audit.prune') return reply;
+    return new Promise((resolve, reject) => {
+      this.#prunings.add(resolve);
+      reply.then(resolve, reject).finally(() => this.#prunings.delete(resolve));
+    });
+  }
+
+  /**
+   * Called when the actors of the ledger have restarted: refuses the prunings that are not answered yet. A pruning takes several turns, and
+   * the new actors do not know who waits for it.
+   */
+  actorsRestarted(): void {
+    for (const answer of this.#prunings) answer(unavailable);
   }
 
   /** Records in the audit trail that a call with the admin token was refused. Resolves when this record is on disk. */

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { MessageChannel } from 'node:worker_threads';
 import { expect, onTestFinished, test } from 'vitest';
 import { recordsPerJobMax, recordsPerTurnMax } from '../../../actors/vault/audit-pruning.ts';
 import { readUnlock } from '../../../actors/vault/unlock-key.ts';
@@ -12,8 +13,10 @@ import { initVault } from '../../../cli/vault/init.ts';
 import { type VaultLocation, withStore } from '../../../cli/vault/offline.ts';
 import { rotateKey } from '../../../cli/vault/rotate-key.ts';
 import { readTrailFiles } from '../../../cli/vault/trail-files.ts';
+import { openLink } from '../../../runtime/link.ts';
 import { openReaderBeside } from '../../../runtime/store/ledger-store.ts';
 import type { Store } from '../../../runtime/store/store.ts';
+import { VaultClient } from '../../../service/vault-client.ts';
 import { note, type Pruned, prune } from './aged.ts';
 import { placeIn, wholeTrail } from './service.ts';
 
@@ -265,3 +268,13 @@ function flipped(value: Uint8Array): Buffer {
   changed[changed.length - 3]! ^= 1;
   return changed;
 }
+
+test('a caller whose pruning the actors have forgotten at their restart is refused', async () => {
+  const { port1, port2 } = new MessageChannel();
+  onTestFinished(() => [port1, port2].forEach(port => void port.close()));
+  const link = openLink({ port: port1, onMessage: () => {} });
+  const client = new VaultClient(() => link);
+  const pruning = client.call('', { op: 'audit.prune', beforeUs: madeUs }, { isGone: false });
+  client.actorsRestarted();
+  expect(await pruning).toEqual({ kind: 'refused', refusal: 'unavailable' });
+});
