@@ -19,15 +19,18 @@ export class ServedCertificates {
   readonly #log: Logger;
   /** Returns the configuration in force. */
   readonly #config: () => Config;
+  /** Called when a listener uses a new certificate. */
+  readonly #onRenewed: () => void;
   readonly #listeners = new Map<ListenerName, TlsListener>();
   /**
    * By listener: the identity, size and times of the files that the last check read. Unchanged files are neither read nor reported again.
    */
   readonly #stamps = new Map<ListenerName, string>();
 
-  constructor(log: Logger, config: () => Config) {
+  constructor(log: Logger, config: () => Config, onRenewed: () => void) {
     this.#log = log;
     this.#config = config;
+    this.#onRenewed = onRenewed;
   }
 
   /** Adds a listener whose certificate is renewed from now on. Listeners without TLS are ignored. */
@@ -61,6 +64,7 @@ export class ServedCertificates {
       }
       const { names, endsAtMs } = next;
       this.#log.info({ listener: name, names, ends: dateText(endsAtMs) }, 'certificate renewed');
+      this.#onRenewed();
       const left = leftBehind(listener.served()!);
       if (left !== null) this.#log.warn({ listener: name }, left);
     }

@@ -25,6 +25,8 @@ export type HttpListenersOptions = {
   readonly service: () => Service;
   /** The certificates with which the listeners start. */
   readonly certificates: Certificates;
+  /** Called when a listener uses a new certificate. Must not throw. */
+  readonly onRenewed: () => void;
   readonly log: Logger;
   readonly workLog: WorkLog;
   readonly later: (act: () => void, ms: number) => void;
@@ -42,7 +44,7 @@ export class HttpListeners implements Listeners {
 
   constructor(options: HttpListenersOptions) {
     this.#options = options;
-    this.#certificates = new ServedCertificates(options.log, () => options.service().config);
+    this.#certificates = new ServedCertificates(options.log, () => options.service().config, options.onRenewed);
   }
 
   /** The port of the API; 0 if the API is disabled or not up yet. */

@@ -95,7 +95,24 @@ export async function start({
 
   const originOf = (id: JobId) => service.originOf(id);
   const workLog = new WorkLog({ log, settings: () => service.config.log, originOf, later });
-  const listeners = new HttpListeners({ service: () => service, certificates, log, workLog, later });
+  const noteAddress = (): void => {
+    if (!config.api.enabled) return;
+    const { host } = config.api.listen;
+    const api = listeners.served().find(({ name }) => name === 'api');
+    try {
+      leaveAddress(config.state.path, { host, port: listeners.port, ...schemeOf(api?.served.newest) });
+    } catch (error) {
+      log.warn(`cannot write the address of the API for clients: ${(error as Error).message}`);
+    }
+  };
+  const listeners: HttpListeners = new HttpListeners({
+    service: () => service,
+    certificates,
+    onRenewed: noteAddress,
+    log,
+    workLog,
+    later,
+  });
   const service: Service = new Service({
     config,
     graceMs,
@@ -143,17 +160,7 @@ export async function start({
   } catch (error) {
     throw notStarted(error as Error);
   }
-  if (config.api.enabled) {
-    try {
-      leaveAddress(config.state.path, {
-        host: config.api.listen.host,
-        port: listeners.port,
-        ...schemeOf(certificates.api),
-      });
-    } catch (error) {
-      log.warn(`cannot write the address of the API for clients: ${(error as Error).message}`);
-    }
-  }
+  noteAddress();
   isUp = true;
   process.on('uncaughtException', error => {
     log.fatal({ err: error }, 'an internal error on the main thread: the service ends');

@@ -21,7 +21,11 @@ function watching(pair: PairName) {
   const log = { info: say('info'), warn: say('warn'), error: say('error') } as unknown as Logger;
   let newest = loaded.certificates.api!;
   let fault: Error | null = null;
-  const certificates = new ServedCertificates(log, (): Config => loaded.config);
+  const certificates = new ServedCertificates(
+    log,
+    (): Config => loaded.config,
+    () => {},
+  );
   certificates.add('api', {
     served: () => ({ newest, byAddress: newest, namesBehind: [] }),
     renew(next: Certificate) {

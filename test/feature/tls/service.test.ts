@@ -181,6 +181,15 @@ test('the command line finds the service, and trusts what its certificate leads 
   expect(other).toMatchObject({ status: 69, said: expect.stringContaining('--url https://HOST:PORT') });
 });
 
+test('the command line learns the name in a renewed certificate', async () => {
+  const settings = { ...plain, api: { tls } };
+  const gateway = await startWith(settings, 'one');
+  writePair(gateway.directory, 'named');
+  await gateway.reload(settings);
+  const trust = { NODE_EXTRA_CA_CERTS: certificateFile('named') };
+  expect(await ended(['status', '--config', gateway.directory], trust)).toMatchObject({ status: 0 });
+});
+
 test('--url names a service with https', async () => {
   const gateway = await startWith({ ...plain, api: { tls } }, 'one');
   const environment = { NODE_EXTRA_CA_CERTS: certificateFile('one'), HEADGATE_TOKEN: everythingToken };
