@@ -50,9 +50,10 @@ export function checkPayload(
 
 /**
  * If a body or payload has at most this many values, up to `mismatchesMax` errors are reported. In a larger one the check stops at the
- * first mismatch, to limit the cost.
+ * first mismatch, to limit the cost. `charactersPerValue` characters of text count as one value more.
  */
 const valuesMax = 1_000;
+const charactersPerValue = 50;
 /** The maximum number of errors that one check reports. */
 const mismatchesMax = 32;
 
@@ -69,11 +70,13 @@ function compiled(compiler: SchemaCompiler, schema: JsonObject): SchemaCheck {
   };
 }
 
-/** Whether a value contains at most `max` values, itself included. */
+/** Whether a value contains at most `max` values, itself and its text included. */
 function holdsAtMost(max: number, value: unknown): boolean {
   const waiting = [value];
   for (let seen = 1; waiting.length > 0; seen++) {
     const next = waiting.pop();
+    if (typeof next === 'string') seen += next.length / charactersPerValue;
+    if (seen + waiting.length > max) return false;
     if (typeof next !== 'object' || next === null) continue;
     const inside: readonly unknown[] = Array.isArray(next) ? next : Object.values(next);
     if (seen + waiting.length + inside.length > max) return false;

@@ -255,6 +255,7 @@ describe('refusals', () => {
     [{ payload: { width: '1', name: 2, h: 3 } }, ['/payload/h', '/payload/name', '/payload/width']],
     [{ payload: 1, a: 2, b: 3 }, ['/a', '/b', '/payload']],
     [{ payload: { h: 1, width: Array.from({ length: 1_000 }, () => 0) } }, undefined],
+    [{ payload: { h: 1, width: 1, name: 'A'.repeat(60_000) } }, undefined],
   ])('everything that is wrong with a body is told, of a large one the first thing: %#', async (body, pointers) => {
     const answer = await ask('POST /plugin/echo/size', { body: JSON.stringify(body) });
     const { errors } = (await answer.json()) as { errors?: readonly { readonly pointer: string }[] };
