@@ -47,6 +47,8 @@ class Surveyor {
   readonly #digests = new Map<string, string>();
   readonly #findings = new Map<string, string>();
   readonly #groupWritable = new Set<string>();
+  /** The real paths of the directories that links must not leave. */
+  readonly #realHomes = new Map<string, string>();
 
   constructor(base: string, bytes: ReadonlyMap<string, Uint8Array>, disk: Files) {
     this.#base = base;
@@ -64,7 +66,8 @@ class Surveyor {
   }
 
   inspectLock(file: string): void {
-    if (this.#disk.kind(file) !== 'missing' && this.#isInside(file, this.#base)) this.#checkModes(file, file);
+    if (this.#disk.kind(file) !== 'missing' && this.#realInside(file, this.#base) !== null)
+      this.#checkModes(file, file);
   }
 
   /**
@@ -74,16 +77,17 @@ class Surveyor {
   takeIncluded(file: string): void {
     const home = isWithin(file, this.#base) ? this.#base : dirname(file);
     this.#checkModes(dirname(file), home);
-    if (this.#isInside(file, home)) this.#takeFile(file);
+    const real = this.#realInside(file, home);
+    if (real !== null) this.#takeFile(file, real);
   }
 
   takePlugin(directory: string, root: string): void {
     this.#checkModes(directory, root);
-    if (directory === root || this.#isInside(directory, root)) this.#takeDirectory(directory, directory, []);
+    if (directory === root || this.#realInside(directory, root) !== null) this.#takeDirectory(directory, directory, []);
   }
 
   takeEntrypoint(file: string): void {
-    if (!this.#digests.has(file)) this.#takeFile(file);
+    if (!this.#digests.has(file)) this.#takeFile(file, null);
   }
 
   /**
@@ -98,9 +102,10 @@ class Surveyor {
       this.#checkModes(directory, home);
       for (const name of list(directory)) {
         const path = join(directory, name);
-        if (!this.#isInside(path, home)) continue;
+        const realOfEntry = this.#realInside(path, home);
+        if (realOfEntry === null) continue;
         const what = kind(path);
-        if (what === 'file') this.#takeFile(path);
+        if (what === 'file') this.#takeFile(path, realOfEntry);
         else if (what !== 'directory') this.#find(path, 'is neither a file nor a directory');
         else if (name !== 'node_modules') this.#takeDirectory(path, home, [...above, real]);
         if (this.#files.size > filesMax) {
@@ -113,30 +118,35 @@ class Surveyor {
     }
   }
 
-  /** Adds a file. If the file was parsed, the parsed bytes are hashed, and the file is not read again. */
-  #takeFile(path: string): void {
+  /**
+   * Adds a file. If the file was parsed, the parsed bytes are hashed, and the file is not read again. `real`: the real path of the file;
+   * null if it is not known yet.
+   */
+  #takeFile(path: string, real: string | null): void {
     try {
       this.#checkModes(path, path);
       const bytes = this.#bytes.get(path) ?? this.#disk.read(path);
       const sha256 = createHash('sha256').update(bytes).digest('hex');
       const name = relative(this.#base, path);
       this.#files.set(name, { path: name, size: bytes.length, sha256 });
-      this.#digests.set(this.#disk.realpath(path), sha256);
+      this.#digests.set(real ?? this.#disk.realpath(path), sha256);
     } catch (error) {
       this.#find(path, `cannot be read (${diskReason(error)})`);
     }
   }
 
-  #isInside(path: string, home: string): boolean {
+  /** The real path of an entry that is inside of `home`; otherwise reports the entry, and returns null. */
+  #realInside(path: string, home: string): string | null {
     try {
       const real = this.#disk.realpath(path);
-      const realHome = this.#disk.realpath(home);
-      if (real === realHome || isWithin(real, realHome)) return true;
+      const realHome = this.#realHomes.get(home) ?? this.#disk.realpath(home);
+      this.#realHomes.set(home, realHome);
+      if (real === realHome || isWithin(real, realHome)) return real;
       this.#find(path, `is a link out of ${home}, to ${real}; replace the link with a copy of what it leads to`);
     } catch (error) {
       this.#find(path, `cannot be resolved (${diskReason(error)})`);
     }
-    return false;
+    return null;
   }
 
   /** Checks the permissions of the path and of the directories above it, up to `home`. */

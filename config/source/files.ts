@@ -31,7 +31,7 @@ export const diskFiles: Files = {
       return 'missing';
     }
   },
-  realpath: path => realpathSync(path),
+  realpath: path => realpathSync.native(path),
   isExecutable: path => {
     try {
       accessSync(path, constants.X_OK);
