@@ -7,16 +7,24 @@ export type { Logger };
 /** `json`: one object per line, for programs. `text`: for people. */
 export type LogFormat = 'json' | 'text';
 
-/** Writes log lines to stderr. Their format can be changed at any time. */
+/** How much text is kept for the time when stderr, such as a file on a full disk, takes text again. */
+const unwrittenBytesMax = 1_048_576;
+
+/**
+ * Writes log lines to stderr. Their format can be changed at any time. Lines that stderr refuses are kept up to `unwrittenBytesMax`; further
+ * lines are lost.
+ */
 export class LogSink {
   format: LogFormat;
   readonly #textOf: (line: string) => string;
-  readonly #stderr = pino.destination({ dest: 2, sync: true });
+  readonly #stderr = pino.destination({ dest: 2, sync: true, maxLength: unwrittenBytesMax });
 
   /** `textOf` converts a line of JSON to text, which may have several lines. */
   constructor(format: LogFormat, textOf: (line: string) => string) {
     this.format = format;
     this.#textOf = textOf;
+    // Without a listener, `write` would throw the error into the code that logs.
+    this.#stderr.on('error', () => {});
   }
 
   write(line: string): void {

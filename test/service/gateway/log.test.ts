@@ -1,13 +1,14 @@
 // The log of a running service: what it says of the work, how much of it, in which format, and that nothing else stands between its lines.
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { createHmac } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { canary } from '../canary/canary.ts';
-import { everythingToken, type Settings } from './configuration.ts';
+import { everythingToken, type Settings, writeConfiguration } from './configuration.ts';
 import { type LogLine, shareGateway } from './gateway.ts';
 import { echo, step, worker } from './sources.ts';
 import { until } from './until.ts';
@@ -214,4 +215,32 @@ test.each([
   const json = spawnSync(process.execPath, [...words, '--json'], { cwd: root, encoding: 'utf8' });
   expect(JSON.parse(json.stdout)).toMatchObject({ code: expect.any(String) });
   for (const line of json.stderr.trimEnd().split('\n')) JSON.parse(line);
+});
+
+test.runIf(existsSync('/dev/full'))('lines that stderr refuses are lost, and the service continues', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'headgate-log-'));
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+  writeConfiguration(directory, { plugins: { echo } });
+  const full = openSync('/dev/full', 'w');
+  const words = ['dist/cli/main.js', 'start', '--config', directory, '--json'];
+  const child = spawn(process.execPath, words, { cwd: root, stdio: ['ignore', 'pipe', full] });
+  closeSync(full);
+  onTestFinished(() => void child.kill('SIGKILL'));
+  const closed = once(child, 'close');
+  let stdout = '';
+  child.stdout!.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text;
+  });
+  await Promise.race([once(child.stdout!, 'data'), closed]);
+  const { url } = JSON.parse(stdout) as { readonly url: string };
+  const call = (plugin: string) => {
+    const headers = { Authorization: `Bearer ${everythingToken}` };
+    return fetch(`${url}/plugin/${plugin}/handle`, { method: 'POST', headers }).then(({ status }) => status);
+  };
+  expect([await call('echo'), await call('other')]).toEqual([202, 404]);
+  writeConfiguration(directory, { plugins: { echo, other: echo } });
+  child.kill('SIGHUP');
+  await until('the reload has happened', async () => (await call('other')) === 202);
+  child.kill('SIGTERM');
+  expect(await closed).toEqual([0, null]);
 });
