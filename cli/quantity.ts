@@ -1,6 +1,7 @@
 // Parsers for the values of options: durations, times, counts and texts of a given form.
 import { InvalidArgumentError } from 'commander';
 import { parseDuration } from '../config/quantity.ts';
+import { parseTimestamp } from '../service/json/timestamp.ts';
 
 /** The longest duration in whole days that a timer of Node can take. A timer of 2^31 ms or more fires at once. */
 const timerMsMax = 24 * 86_400_000;
@@ -14,14 +15,21 @@ export function parseMs(text: string): number {
 }
 
 /**
- * Parses a point in time. A text that begins like an RFC 3339 time is returned unchanged. A duration such as `2h` means two hours
- * ago; a time before 1970 becomes the beginning of 1970.
+ * Parses a point in time. An RFC 3339 time is returned unchanged. A duration such as `2h` means two hours ago; a time before 1970 becomes
+ * the beginning of 1970.
  */
 export function parseInstant(text: string): string {
   const ms = parseDuration(text);
   if (ms !== undefined) return new Date(Math.max(0, Date.now() - ms)).toISOString();
-  if (/^\d{4}-\d\d-\d\d[Tt ]/.test(text)) return text;
-  throw new InvalidArgumentError('a time looks like 2026-01-31T12:00:00Z, or 2h for two hours ago.');
+  if (parseTimestamp(text) !== undefined) return text;
+  throw new InvalidArgumentError(
+    'a time that exists looks like 2026-01-31T12:00:00Z or 2026-01-31T13:00:00+01:00; 2h means two hours ago.',
+  );
+}
+
+/** Converts a time that `parseInstant` has returned to ms since the epoch. */
+export function instantMs(instant: string): number {
+  return Math.floor(parseTimestamp(instant)! / 1000);
 }
 
 /** Makes a parser of whole numbers from 1 to `most`. */

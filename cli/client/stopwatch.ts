@@ -1,6 +1,6 @@
 // The figures that the service's stopwatch measured in a window, and the differences between two windows.
 import { InvalidArgumentError } from 'commander';
-import { parseInstant } from '../quantity.ts';
+import { instantMs, parseInstant } from '../quantity.ts';
 import { type Client, type ClientQuery, segment } from './client.ts';
 
 export type StepFigures = {
@@ -43,16 +43,14 @@ export function parseTimeRange(text: string): TimeRange {
   if (from === undefined || to === undefined || more.length > 0)
     throw new InvalidArgumentError('a window looks like 2h..1h, or 2026-01-31T12:00:00Z..2026-01-31T13:00:00Z.');
   const range = { from: parseInstant(from), to: parseInstant(to) };
-  if (Date.parse(range.from) >= Date.parse(range.to))
+  if (instantMs(range.from) >= instantMs(range.to))
     throw new InvalidArgumentError('a window begins before it ends: 2h..1h is the hour before the last one.');
   return range;
 }
 
 /** Rounds a time down to its minute, so that adjacent windows share no minute. */
 export function minuteOf(instant: string): string {
-  const ms = Date.parse(instant);
-  // The service refuses a time that cannot be read.
-  return Number.isNaN(ms) ? instant : new Date(ms - (ms % 60_000)).toISOString();
+  return new Date(Math.floor(instantMs(instant) / 60_000) * 60_000).toISOString();
 }
 
 /** The percentiles that are compared, as shares of the samples. */

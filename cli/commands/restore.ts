@@ -3,8 +3,7 @@ import { Option } from 'commander';
 import { unsettledDocument } from '../../service/json/unsettled.ts';
 import { byteProgress, refusing, unsettledLines } from '../backups/work.ts';
 import { command } from '../command.ts';
-import { usageFailure } from '../failure.ts';
-import { parseInstant } from '../quantity.ts';
+import { instantMs, parseInstant } from '../quantity.ts';
 
 export const restoreCommand = command<{ readonly into: string; readonly resume?: true; readonly until?: string }>({
   usage: 'restore <path>',
@@ -62,9 +61,3 @@ export const restoreCommand = command<{ readonly into: string; readonly resume?:
       out.note('the backup has no unlock key: if the state has a vault, put its key file in place');
   },
 });
-
-function instantMs(text: string): number {
-  const ms = Date.parse(text);
-  if (Number.isNaN(ms)) throw usageFailure(`--until: ${text} is not a time`);
-  return ms;
-}

@@ -5,7 +5,7 @@ import type { InstantRemark } from '../../runtime/calendar/remarks.ts';
 import type { Zone } from '../../runtime/calendar/zone.ts';
 import { command } from '../command.ts';
 import { usageFailure } from '../failure.ts';
-import { countUpTo, parseInstant } from '../quantity.ts';
+import { countUpTo, instantMs, parseInstant } from '../quantity.ts';
 import { table } from '../terminal/table.ts';
 import { formatAt } from '../terminal/time.ts';
 
@@ -34,7 +34,7 @@ export const scheduleNext = command<NextOptions>({
     if (!zone) throw usageFailure(`there is no time zone ${JSON.stringify(options.timezone)}`);
     const pattern = parseCron(args[0]!);
     if (typeof pattern === 'string') throw usageFailure(`the cron expression ${JSON.stringify(args[0])} ${pattern}`);
-    const fromMs = options.from === undefined ? Date.now() : Date.parse(options.from);
+    const fromMs = options.from === undefined ? Date.now() : instantMs(options.from);
     const times = (await instants(pattern, zone, fromMs, options.count)).map(ms => {
       const remark = remarkOn(pattern, zone, ms);
       return { local: localText(zone, ms), utc: new Date(ms).toISOString(), ...(remark && { remark }) };

@@ -1,5 +1,6 @@
 // The command `headgate vault audit`, which prints, verifies, exports and prunes the audit trail.
 import { Option } from 'commander';
+import { parseTimestamp } from '../../service/json/timestamp.ts';
 import type { AddressOptions } from '../client/address.ts';
 import { addressOptions } from '../client/connect.ts';
 import { connectVault } from '../client/vault.ts';
@@ -90,12 +91,9 @@ type Pruned = { readonly records: number; readonly more: boolean };
  */
 async function exportAndPrune(call: CommandCall<Options>, file: string): Promise<number> {
   const { io, out, options } = call;
-  const { parseTimestamp } = await import('../../service/json/timestamp.ts');
   const { exportTrail } = await import('../vault/trail-files.ts');
   const { before, prune = false } = options;
-  const beforeUs = before === undefined ? Number.POSITIVE_INFINITY : parseTimestamp(before);
-  if (beforeUs === undefined)
-    throw usageFailure(`--before: ${before} is not an RFC 3339 time such as 2026-01-31T12:00:00Z`);
+  const beforeUs = before === undefined ? Number.POSITIVE_INFINITY : parseTimestamp(before)!;
   // Without an address or an admin token, the command fails here, before anything is exported.
   const client = prune ? await connectVault(call) : null;
   const exported = await withVault(options.config, io, place => exportTrail(place, file, beforeUs));

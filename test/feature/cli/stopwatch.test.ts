@@ -113,7 +113,6 @@ test('a window is two times, each rounded down to its minute', () => {
     to: '2026-01-31T13:00:59+01:00',
   });
   expect(minuteOf('2026-01-31T13:00:59+01:00')).toBe('2026-01-31T12:00:00.000Z');
-  expect(minuteOf('2026-99-99T00:00:00Z')).toBe('2026-99-99T00:00:00Z');
   for (const wrong of ['2h', '2h..', '..1h', '3h..2h..1h', '2h...1h', '1h..2h', '1h..1h'])
     expect(() => parseTimeRange(wrong)).toThrow();
 });
