@@ -156,3 +156,18 @@ test('a reload that is asked for during the start happens once the service is up
   await until('the reload is answered', () => gateway.log.some(({ msg }) => msg === 'configuration reloaded'));
   expect(await gateway.finished('echo/handle')).toMatchObject({ status: 'succeeded' });
 });
+
+/** Sends the service a SIGHUP before it reads its configuration. */
+const earliest = `const { umask } = process;
+if (process.argv.includes('start')) process.umask = mask => {
+  process.umask = umask;
+  process.kill(process.pid, 'SIGHUP');
+  return umask(mask);
+};`;
+
+test('a reload that is asked for before the configuration is read does not end the start', async () => {
+  onTestFinished(() => gateway.launch({}));
+  gateway.launch({ environment: { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(earliest)}` } });
+  await gateway.restart();
+  expect(await gateway.finished('echo/handle')).toMatchObject({ status: 'succeeded' });
+});
