@@ -147,8 +147,9 @@ export async function start({
     service.refuse();
     void supervisor.stop().then(() => end(0));
   };
-  process.once('SIGTERM', stop);
-  process.once('SIGINT', stop);
+  // Further signals change nothing. On Ctrl-C, `npm start` sends a second SIGINT after that of the terminal.
+  process.on('SIGTERM', stop);
+  process.on('SIGINT', stop);
   const reload = (): void => {
     isReloadAsked = true;
     if (isUp) void service.reload().catch((error: Error) => log.error({ err: error }, 'a reload failed'));

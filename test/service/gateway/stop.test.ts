@@ -283,8 +283,17 @@ describe('within its bounds', () => {
     expect(await gateway.settled(open)).toMatchObject({ status: 'succeeded' });
   });
 
-  test('SIGINT is a graceful stop too', async () => {
+  test('SIGINT is a graceful stop too, and a second one changes nothing', async () => {
+    const id = await gateway.submit('worker/handle', { gate: 'interrupted' });
+    await gateway.noted('start', id);
+    const state = async () => (await gateway.call('GET', '/healthz')).body['status'];
     gateway.signal('SIGINT');
+    await until('the service stops', async () => (await state()) === 'stopping');
+    gateway.signal('SIGINT');
+    expect(await state()).toBe('stopping');
+    gateway.open('interrupted');
     expect(await gateway.ended).toEqual({ status: 0, signal: null });
+    await gateway.start();
+    expect(await gateway.job(id)).toMatchObject({ status: 'succeeded', attempt: 1 });
   });
 });
