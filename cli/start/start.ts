@@ -5,6 +5,7 @@ import type { Certificate } from '../../config/certificate.ts';
 import type { Config } from '../../config/config.ts';
 import { type LoadResult, loadConfig, sealGap, sealWarnings } from '../../config/load.ts';
 import { accept } from '../../config/seal/acceptance.ts';
+import type { Seal } from '../../config/seal/seal.ts';
 import { ListenFault, TransportFault } from '../../http/server.ts';
 import { CertificateFault } from '../../http/transport/transport.ts';
 import { ignoreDebugSignal } from '../../runtime/debug-signal.ts';
@@ -80,14 +81,7 @@ export async function start({
   const loaded = read();
   if (!loaded.ok) throw wrongConfiguration(loaded.problems);
   const { seal, certificates } = loaded;
-  let gap: string | null;
-  try {
-    gap = accept(loaded.config.state.path, seal);
-  } catch (error) {
-    const detail = `cannot record which lock is in force: ${(error as Error).message}`;
-    throw failure(exitStatus.io, 'not_written', 'Not started', detail, error);
-  }
-  const { config, local } = withLocalToken(loaded.config);
+  const { gap, config, local } = prepareState(loaded.config, seal);
   const { log, applyLog } = startLog.begin(config);
   for (const warning of [...config.warnings, ...sealWarnings(seal)]) log.warn(warning);
   if (gap !== null) log.warn(sealGap(gap));
@@ -180,6 +174,17 @@ export async function start({
   log.info({ url, webhooks, ...metrics, ...about, ...(local && { token_file: local.file }) }, 'ready');
   void service.logHeld();
   return { config: () => service.config, url, local, ended, stop };
+}
+
+/** Records the accepted lock, and adds the local token. */
+function prepareState(config: Config, seal: Seal): ReturnType<typeof withLocalToken> & { readonly gap: string | null } {
+  const { path } = config.state;
+  try {
+    return { gap: accept(path, seal), ...withLocalToken(config) };
+  } catch (error) {
+    const detail = `${path}: cannot read or write the local token or the accepted lock: ${(error as Error).message}`;
+    throw failure(exitStatus.io, 'not_written', 'Not started', detail, error);
+  }
 }
 
 /** Backs up the state if this start gives it a newer format. */

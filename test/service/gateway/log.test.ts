@@ -199,6 +199,7 @@ test.each([
     78,
     /log\.jobs: is "some"; it must be one of none, failed, all/,
   ],
+  ['a state directory below a file', 'state: { path: ./config.yaml/data }', 74, /local token .*ENOTDIR/],
   ['an address that cannot be had', 'api: { listen: 192.0.2.1:1 }', 75, /cannot listen on 192\.0\.2\.1:1/],
 ])('a start that is refused by %s says so in lines of JSON alone', (_, text, status, expected) => {
   const directory = mkdtempSync(join(tmpdir(), 'headgate-log-'));
