@@ -26,10 +26,12 @@ export const pluginNew = command<{ readonly runtime: ScaffoldRuntime; readonly i
     const name = args[0]!;
     if (!/^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/.test(name))
       throw usageFailure('a plugin name consists of letters, digits, "_" and "-", and begins with a letter or digit');
-    const [{ writeFiles }, { newPlugin }] = await Promise.all([
+    const [{ isReserved, reservedMessage }, { writeFiles }, { newPlugin }] = await Promise.all([
+      import('../../config/plugin/manifest.ts'),
       import('../scaffold/files.ts'),
       import('../scaffold/plugin.ts'),
     ]);
+    if (isReserved(name)) throw usageFailure(`the plugin name ${name} ${reservedMessage}`);
     const directory = join(resolve(io.cwd, into), name);
     const { files, test } = newPlugin(name, runtime);
     writeFiles(directory, files);

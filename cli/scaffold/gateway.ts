@@ -20,7 +20,7 @@ state:
 api:
   # Reachable from this machine only. The token in data/api-token has all rights, and is valid only while auth.tokens
   # is empty. "headgate token new NAME --scope SCOPE" prints an entry for auth.tokens.
-  listen: ${listen}
+  listen: ${JSON.stringify(listen)}
 `;
   const plugins = `# Every directory below a root that contains a manifest.yaml is a plugin. "headgate plugin new NAME" creates one.
 plugin_roots: [./plugins]

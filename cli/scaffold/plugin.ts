@@ -40,7 +40,7 @@ function partsOf(name: string, runtime: ScaffoldRuntime): Parts {
 function manifest(name: string, head: string): NewFile {
   const text = `manifest_spec: headgate.plugin
 manifest_version: 1
-name: ${name}
+name: ${JSON.stringify(name)}
 version: 0.1.0
 protocol: 2
 ${head}

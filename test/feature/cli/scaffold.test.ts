@@ -135,8 +135,21 @@ test('a new plugin in TypeScript passes tsc where no package is installed, and w
   expect(check()).toMatch(/Property 'nme' does not exist[\s\S]*'erasableSyntaxOnly'/);
 });
 
+test('addresses and names that YAML would not read as text are quoted', async () => {
+  const cwd = workshop();
+  expect((await headgate(['init', 'g', '--listen', '[::1]:8080'], { cwd })).status).toBe(0);
+  const names = ['42', '1e3', 'true', 'null'];
+  for (const name of names) await headgate(['plugin', 'new', name, '--into', 'g/plugins'], { cwd });
+  const { status, stderr } = await headgate(['config', 'check', '--config', 'g'], { cwd });
+  expect([status, stderr]).toEqual([0, '']);
+  const { json } = await headgate(['config', 'show', '--config', 'g', '--json'], { cwd });
+  expect(json.api.listen).toBe('[::1]:8080');
+  expect(Object.keys(json.plugins)).toEqual(expect.arrayContaining(names));
+});
+
 test.each([
   ['a name that leads elsewhere', ['plugin', 'new', '../x']],
+  ['a reserved name', ['plugin', 'new', 'headgate']],
   ['a runtime that there is not', ['plugin', 'new', 'x', '--runtime', 'wasm']],
   ['an address without port', ['init', 'x', '--listen', 'localhost']],
 ])('%s is wrong use, and makes nothing', async (_, words) => {
