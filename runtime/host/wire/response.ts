@@ -197,7 +197,9 @@ function settleParts(
     const reason = `invalid response: it has ${bytes} bytes; the limit is ${responseBytesMax}`;
     return resultOfFailure(reason, true, { stderr: aside.stderr });
   }
-  return { verdict: ok ? 'ok' : 'error', permanent, body: encodeDeflated(found, bytes), stateUpdates };
+  // Empty updates change nothing, also if the command's updates replace the state.
+  const updates = found.state_updates === undefined ? null : stateUpdates;
+  return { verdict: ok ? 'ok' : 'error', permanent, body: encodeDeflated(found, bytes), stateUpdates: updates };
 }
 
 function addOutput(found: ResponseParts, { events, logs, spans, stderr, integersAsText = 0 }: HelperOutput): void {

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { Mask } from '../../../../runtime/host/wire/mask.ts';
 import { type BodyPart, bodyPart, decodeBody, hasDeflated } from '../../../../runtime/host/wire/outcome.ts';
 import { responseBytesMax, resultOfAnswer, resultOfError } from '../../../../runtime/host/wire/response.ts';
+import { FrameState } from '../../../../runtime/host/wire/state.ts';
 import { type JsonObject, pack, unpack } from '../../../../runtime/packing.ts';
 
 const tooMuch = 'x'.repeat(responseBytesMax);
@@ -90,4 +91,10 @@ test('a BigInt of a worker becomes text in every part, with one warning; its num
     ]);
     expect(Object.keys(decodeBody(resultOfAnswer({ result: { n: 1 } }, false, {}, mask).body))).toEqual(['result']);
   }
+});
+
+test.each([false, true])('empty updates leave the state as it is (replaced by updates: %s)', replaces => {
+  const state = new FrameState(pack({ seen: 5 }), replaces);
+  state.settle(resultOfAnswer({ state_updates: {} }, false));
+  expect(state.fresh()).toEqual({ seen: 5 });
 });
