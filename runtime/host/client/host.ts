@@ -53,7 +53,7 @@ export class Host implements PluginHost {
   /** The cancels that the current process has not confirmed yet, each with the timer that will kill the process. */
   readonly #unconfirmed = new Map<string, NodeJS.Timeout>();
   /**
-   * Frames that no process has received completely: there was no process when they were submitted, or the process died before all their
+   * Frames that no process has received completely: no process was up when they were submitted, or the process died before all their
    * bytes were written to it.
    */
   readonly #backlog: Submitted[] = [];
@@ -99,7 +99,8 @@ export class Host implements PluginHost {
 
   #send(submitted: Submitted): void {
     const keep = () => void this.#backlog.push(submitted);
-    if (this.#process === null) keep();
+    // A process that is not up yet may die without starting any job.
+    if (this.#process === null || !this.#isUp) keep();
     else {
       this.#hadFrames = true;
       this.#process.send(submitted.message, keep);
@@ -195,7 +196,6 @@ export class Host implements PluginHost {
     if (this.#stopping.signal.aborted) running.kill();
     this.#process = running;
     if (this.#configuration.message.length > 0) running.send({ head: this.#configuration.message });
-    for (const submitted of this.#backlog.splice(0)) this.#send(submitted);
     return running;
   }
 
@@ -237,6 +237,7 @@ export class Host implements PluginHost {
       log('debug', 'the plugin host is up', { host: name, pid: this.#process?.pid });
     } else if (kind !== 'pong') throw new RangeError(`unexpected message type "${kind}" from a host`);
   }
+      for (const submitted of this.#backlog.splice(0)) this.#send(submitted);
 
   #return(frame: TaskFrame): void {
     this.#options.listener.onReturned(

@@ -170,7 +170,7 @@ export interface PluginHost {
    * persistent processes.
    */
   configure(generation: number, plugins: readonly HostedPlugin[]): void;
-  /** Submits a frame. Returns at once: the frame is sent as soon as there is a process. */
+  /** Submits a frame. Returns at once: the frame is sent as soon as a process is up. */
   submit(frame: TaskFrame): void;
   /**
    * Cancels a task. A task that has not begun is returned. In a frame without a runner, all other tasks that have not begun are returned,
