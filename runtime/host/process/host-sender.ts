@@ -10,6 +10,7 @@ export type HostLogLevel = 'debug' | 'info' | 'warn' | 'error';
 export class HostSender {
   readonly #pipe: Socket;
   readonly #key: Buffer;
+  #hasEnded = false;
 
   constructor(pipe: Socket, key: Buffer) {
     this.#pipe = pipe;
@@ -51,12 +52,15 @@ export class HostSender {
     this.#write(encodeMessage('log', pack([level, message, fields])));
   }
 
-  /** Ends the stream of messages. Calls `then` when everything has been written. */
+  /** Ends the stream of messages; later messages are dropped. Calls `then` when everything has been written. */
   end(then: () => void): void {
+    this.#hasEnded = true;
     this.#pipe.end(then);
   }
 
   #write(...message: readonly Uint8Array[]): void {
+    // A write after the end would destroy the pipe, and with it the messages that it has not taken yet.
+    if (this.#hasEnded) return;
     this.#pipe.cork();
     this.#pipe.write(this.#key);
     for (const part of message) this.#pipe.write(part);

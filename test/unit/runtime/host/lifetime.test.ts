@@ -185,6 +185,28 @@ describe('A host that is stopped', () => {
     expect(stage.told.filter(({ kind }) => kind === 'lost')).toEqual([]);
   });
 
+  it('sends its last outcomes whole, although its plugins still print', async () => {
+    const prints = `import { randomBytes } from 'node:crypto';
+      import { writeFileSync } from 'node:fs';
+      setInterval(() => console.log('prints'), 1);
+      export const handle = async () => {
+        console.log('begun');
+        await new Promise(resolve => setTimeout(resolve, 100));
+        const result = randomBytes(6 * 2 ** 20).toString('base64');
+        writeFileSync(new URL('ended', import.meta.url), '');
+        return { result };
+      };`;
+    const stage = new Stage(1).plugin('p', prints);
+    const frame = stage.frame('p');
+    await stage.heard('log', /begun/);
+    const stopped = stage.host.stop(5000);
+    // This thread reads nothing, so the host cannot write its whole outcome at once.
+    while (!existsSync(join(stage.directory, 'plugins', 'p', 'ended')));
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500);
+    await stopped;
+    expect((await frame).outcomes).toMatchObject([{ verdict: 'ok' }]);
+  });
+
   it('kills after the grace, and answers nothing', async () => {
     const stage = new Stage(1).plugin('w', code).plugin('p', '#!/bin/sh\nsleep 65\n');
     void stage.frame('w', { payload: 60_000 });
