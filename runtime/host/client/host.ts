@@ -120,7 +120,10 @@ export class Host implements PluginHost {
     const name = `${frameId} ${task}`;
     // A task may be cancelled again before the first cancel is confirmed: one timer waits for the first confirmation.
     if (!this.#unconfirmed.has(name)) {
-      const late = setTimeout(() => running.kill(), confirmMsMax);
+      // If this thread was busy, the confirmation may have arrived unread. It is read before `setImmediate` calls back.
+      const late = setTimeout(() => {
+        setImmediate(() => this.#unconfirmed.get(name) === late && running.kill());
+      }, confirmMsMax);
       this.#unconfirmed.set(name, late);
     }
     running.send({ head: taskMessage('cancel', frameId, task, reason) });
@@ -234,10 +237,10 @@ export class Host implements PluginHost {
       log(level, message, { host: name, ...fields });
     } else if (kind === 'ready') {
       this.#isUp = true;
+      for (const submitted of this.#backlog.splice(0)) this.#send(submitted);
       log('debug', 'the plugin host is up', { host: name, pid: this.#process?.pid });
     } else if (kind !== 'pong') throw new RangeError(`unexpected message type "${kind}" from a host`);
   }
-      for (const submitted of this.#backlog.splice(0)) this.#send(submitted);
 
   #return(frame: TaskFrame): void {
     this.#options.listener.onReturned(

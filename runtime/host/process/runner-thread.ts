@@ -121,11 +121,13 @@ export class RunnerThread {
     const run = ticket === undefined ? undefined : this.#runs.get(ticket);
     if (run === undefined || !run.isOpen(task)) return;
     this.#thread.worker.postMessage({ cancel: ticket!, task, reason } satisfies CancelTask);
-    setTimeout(() => {
+    const stopIfUnanswered = () => {
       if (this.#runs.get(ticket!) !== run || !run.isOpen(task) || this.#isEnding) return;
       this.#cancelled = { ticket: ticket!, task };
       this.#doomed(reason, false, 'error');
-    }, cancelMsMax);
+    };
+    // If this thread was busy, the outcome may have arrived unread. It is read before `setImmediate` calls back.
+    setTimeout(() => setImmediate(stopIfUnanswered), cancelMsMax);
   }
 
   /** Stops an idle thread. */
