@@ -67,6 +67,8 @@ export class RunnerProcess implements Requester<RunningRequest> {
     else this.#askWaiting();
   }
 
+    // A process that is being stopped because of a cancel gets no new requests.
+    if (this.#process.isOver) this.#close();
   /**
    * Cancels a task. If its request has not been sent, the task is returned. Otherwise a process with `hearsCancel` receives the
    * cancel, and any other process is stopped. The other unanswered tasks of a stopped process are returned, each to run alone.

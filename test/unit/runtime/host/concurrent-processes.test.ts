@@ -1,5 +1,6 @@
 // Persistent processes that are asked many requests at once: whose answer is whose, and what one request can cost the others.
 import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { afterEach, expect, it, onTestFinished } from 'vitest';
 import { ConcurrentProcesses } from '../../../../runtime/host/process/concurrent-processes.ts';
 import type { HostSender } from '../../../../runtime/host/process/host-sender.ts';
@@ -8,6 +9,7 @@ import { MessageReader } from '../../../../runtime/host/wire/message.ts';
 import type { HostedPlugin, Outcome, PersistentMode } from '../../../../runtime/host/wire/plugin-host.ts';
 import { type JsonObject, pack, packedEmpty } from '../../../../runtime/packing.ts';
 import { ProgramPids } from '../../../../runtime/processes/program-pids.ts';
+import { until } from '../../../service/gateway/until.ts';
 import { clearStages, concurrentStage, type Ended, type Stage } from './stage.ts';
 
 afterEach(clearStages);
@@ -210,6 +212,26 @@ it.each([
   expect(processes.returned).toEqual([[0, 2]]);
   await expect.poll(() => processes.idle).toBe(true);
   expect([processes.returned.length, processes.ended]).toEqual([1, 0]);
+});
+
+it('asks nothing of a process that is stopped because it did not answer a cancel', async () => {
+  const stage = staged(
+    `const { writeFileSync } = require('node:fs');
+    if (request.cancel !== undefined) return;
+    if (!payload.cancelled) return answer(request);
+    process.on('SIGTERM', () => writeFileSync('stopping', ''));
+    writeFileSync('asked', '');`,
+    { hearsCancel: true },
+  );
+  const cancelled = stage.frame('p', { ...poll, payloads: [{ cancelled: true }], concurrency: 8 });
+  const happened = (what: string) => until(what, () => existsSync(`${stage.directory}/plugins/p/${what}`));
+  await happened('asked');
+  await stage.cancel(0);
+  await happened('stopping');
+  const { outcomes, returned } = await stage.frame('p', { ...poll, concurrency: 8 });
+  expect([outcomes, returned]).toEqual([[], [0]]);
+  expect(await cancelled).toMatchObject({ outcomes: [{ verdict: 'error', error: 'cancelled' }] });
+  expect(await stage.run('p', { ...poll, concurrency: 8 })).toMatchObject({ verdict: 'ok' });
 });
 
 it('stops a cancelled task whose process takes no more tasks', async () => {
