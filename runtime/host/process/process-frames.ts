@@ -98,8 +98,10 @@ export class ProcessFrames {
       const conversation = new Conversation(run, this.#programs);
       run.conversation = conversation;
       const process = await pool.take();
-      if (typeof process === 'string') conversation.refuse(process);
-      else {
+      if (typeof process === 'string') {
+        // While the process was being started, the task may have been cancelled and returned.
+        if (run.hasNext()) conversation.refuse(process);
+      } else {
         await conversation.hold(process, pool.room(process));
         pool.giveBack(process);
       }

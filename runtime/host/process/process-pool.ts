@@ -78,7 +78,9 @@ export class ProcessPool {
   /** Must be called when the caller has the answers to its requests. The process may have ended. */
   giveBack(process: PluginProcess<number>): void {
     if (process.isOver) return;
-    if (this.#retired || this.#old.has(process) || this.room(process) <= 0) process.release();
+    // The only task of the process was cancelled while the process was being started.
+    if (this.#plugin.persistent === undefined) process.terminate();
+    else if (this.#retired || this.#old.has(process) || this.room(process) <= 0) process.release();
     else this.#idle.push(process);
   }
 

@@ -1,10 +1,17 @@
 // Process plugins: any executable, one process for each attempt.
+import { randomUUID } from 'node:crypto';
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
-import { pack } from '../../../../runtime/packing.ts';
+import type { HostSender } from '../../../../runtime/host/process/host-sender.ts';
+import { ProcessFrames } from '../../../../runtime/host/process/process-frames.ts';
+import { encodeFrame } from '../../../../runtime/host/wire/frame.ts';
+import { MessageReader } from '../../../../runtime/host/wire/message.ts';
+import type { HostedPlugin } from '../../../../runtime/host/wire/plugin-host.ts';
+import { pack, packedEmpty } from '../../../../runtime/packing.ts';
 import { identify } from '../../../../runtime/processes/identity.ts';
+import { ProgramPids } from '../../../../runtime/processes/program-pids.ts';
 import { openStore } from '../../../../runtime/store/ledger-store.ts';
 import { until } from '../../../service/gateway/until.ts';
 import { clearStages, type Job, Stage } from './stage.ts';
@@ -307,6 +314,37 @@ describe('A process plugin', () => {
     expect(outcomes.map(({ task }) => task).concat(returned)).toEqual([0, 1, 2]);
     expect(outcomes[0]).toMatchObject({ verdict: 'ok', result: { waits: false } });
   });
+});
+
+it.each<[string, Partial<HostedPlugin>]>([
+  ['starts', {}],
+  ['starts in vain', { digests: { main: 'of another file' } }],
+])('a task that is cancelled while its program %s is returned, and leaves no program behind', async (_, more) => {
+  const stage = new Stage().plugin('p', sh('cat'), more);
+  const told: string[] = [];
+  const sender = {
+    outcomes: () => void told.push('outcomes'),
+    returned: (_: number, first: number, end: number) => first < end && told.push('returned'),
+  } as unknown as HostSender;
+  const marks = new ProgramPids(stage.directory, 'test', randomUUID());
+  const frames = new ProcessFrames(1, marks, stage.directory, sender);
+  onTestFinished(() => frames.kill());
+  frames.retire(stage.plugins);
+  const group = { count: 1, context: packedEmpty, pipeline: null, stepId: null, depth: 0, event: null, createdUs: 0 };
+  const { head } = encodeFrame(
+    {
+      ...{ frameId: 1, instance: 'p', command: 'handle', deadlineMs: 20_000, state: packedEmpty, groups: [group] },
+      ...{ ids: new Uint8Array(16), attempts: [1], payloads: [packedEmpty] },
+    },
+    1,
+    0,
+  );
+  new MessageReader((_, body) => frames.submit(body, stage.plugins[0]!)).push(Buffer.from(head));
+  // Now the frame has begun, and its program is being started.
+  await Promise.resolve();
+  frames.cancel(1, 0, 'cancelled');
+  await until('its program is gone', () => frames.idle);
+  expect(told).toEqual(['returned']);
 });
 
 /** Empty for a process that runs no more. */
