@@ -29,7 +29,7 @@ export class ConcurrentProcesses {
   #current: readonly HostedPlugin[] = [];
   /** The frames that wait until their schema is compiled and their process has started, by frame id. */
   readonly #preparing = new Map<number, RunnerFrame>();
-  /** The processes that run, including those that take no more frames. */
+  /** The processes that run or have unreported tasks, including those that take no more frames. */
   readonly #processes = new Set<RunnerProcess>();
 
   /** `home`: the directory for the files that sandboxed plugins write. */
@@ -38,9 +38,9 @@ export class ConcurrentProcesses {
     this.#sender = sender;
   }
 
-  /** Whether no process runs, and no frame waits for a process to start. */
+  /** Whether no process runs, no frame waits for a process to start, and all tasks of ended processes are reported. */
   get idle(): boolean {
-    return this.#preparing.size === 0 && this.#programs.count === 0;
+    return this.#preparing.size === 0 && this.#processes.size === 0 && this.#programs.count === 0;
   }
 
   submit(bytes: Buffer, plugin: HostedPlugin): void {
@@ -110,9 +110,9 @@ export class ConcurrentProcesses {
     };
     const leftovers = () => this.#programs.gone();
     const make = (program: Program) => {
-      const process = new RunnerProcess(plugin, program, this.#sender, leftovers, release);
+      const reported = () => void this.#processes.delete(process);
+      const process = new RunnerProcess(plugin, program, this.#sender, leftovers, release, reported);
       this.#processes.add(process);
-      void process.ended.then(() => this.#processes.delete(process));
       return process;
     };
     const starting = starter.start(make, process => process.retire());

@@ -29,6 +29,8 @@ export class RunnerProcess implements Requester<RunningRequest> {
   readonly #leftovers: () => Promise<void>;
   /** Called when the process takes no more frames. */
   readonly #onSpent: () => void;
+  /** Called when the process has ended and all its tasks are reported. */
+  readonly #onReported: () => void;
   readonly #runs = new Set<RunnerFrame>();
   #waiting: Waiting[] = [];
   /** The number of requests that are unanswered `graceMs` after their deadlines. */
@@ -43,6 +45,7 @@ export class RunnerProcess implements Requester<RunningRequest> {
     sender: HostSender,
     leftovers: () => Promise<void>,
     onSpent: () => void,
+    onReported: () => void,
   ) {
     this.#plugin = plugin;
     this.#process = new PluginProcess(plugin, program);
@@ -50,6 +53,7 @@ export class RunnerProcess implements Requester<RunningRequest> {
     this.#sender = sender;
     this.#leftovers = leftovers;
     this.#onSpent = onSpent;
+    this.#onReported = onReported;
   }
 
   get ended(): Promise<ProcessEnd> {
@@ -63,12 +67,12 @@ export class RunnerProcess implements Requester<RunningRequest> {
     this.#process.learn(frame.secrets);
     for (let task = 0; task < frame.head.count; task++)
       if (run.isOpen(task)) this.#waiting.push({ open: { run, frame, check }, task });
+    // A process that is being stopped because of a cancel gets no new requests.
+    if (this.#process.isOver) this.#close();
     if (this.#isSpent) this.#giveBack();
     else this.#askWaiting();
   }
 
-    // A process that is being stopped because of a cancel gets no new requests.
-    if (this.#process.isOver) this.#close();
   /**
    * Cancels a task. If its request has not been sent, the task is returned. Otherwise a process with `hearsCancel` receives the
    * cancel, and any other process is stopped. The other unanswered tasks of a stopped process are returned, each to run alone.
@@ -126,6 +130,7 @@ export class RunnerProcess implements Requester<RunningRequest> {
     // Any of the unreported tasks may have ended the process, so each must run alone.
     for (const run of this.#runs) run.giveBack(this.#sender, 'begun');
     this.#runs.clear();
+    this.#onReported();
   }
 
   /** From now on the process takes no more frames. The tasks whose requests have not been sent are returned. */

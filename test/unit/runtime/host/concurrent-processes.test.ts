@@ -141,8 +141,8 @@ class Processes {
   ended = 0;
   readonly #processes: ConcurrentProcesses;
 
-  constructor(more: Partial<HostedPlugin>) {
-    this.#stage.plugin('p', script(echo), { persistent, ...more });
+  constructor(more: Partial<HostedPlugin>, body = echo) {
+    this.#stage.plugin('p', script(body), { persistent, ...more });
     const sender: Partial<HostSender> = { returned: (_, task, end) => void this.returned.push([task, end]), log() {} };
     this.outcomes = new Promise(resolve => {
       sender.outcomes = (_, outcomes) => {
@@ -166,17 +166,17 @@ class Processes {
 
   /** Submits a frame with two tasks, and cancels one of them in the same turn of the event loop. */
   cancelOf(task: number): void {
-    this.#submit();
+    this.submit();
     this.#processes.cancel(1, task, 'cancelled');
   }
 
   /** Submits a frame with two tasks, and stops in the same turn of the event loop. */
   stop(): void {
-    this.#submit();
+    this.submit();
     this.#processes.returnUnstarted();
   }
 
-  #submit(): void {
+  submit(): void {
     const group = { count: 2, context: packedEmpty, pipeline: null, stepId: null, depth: 0, event: null, createdUs: 0 };
     const { head } = encodeFrame(
       {
@@ -212,6 +212,13 @@ it.each([
   expect(processes.returned).toEqual([[0, 2]]);
   await expect.poll(() => processes.idle).toBe(true);
   expect([processes.returned.length, processes.ended]).toEqual([1, 0]);
+});
+
+it('is not idle before the tasks of an ended process are reported', async () => {
+  const processes = new Processes({}, 'if (underWay === 2) process.exit(3);');
+  processes.submit();
+  while (!processes.idle) await new Promise(setImmediate);
+  expect(processes.returned).toEqual([[0, 2]]);
 });
 
 it('asks nothing of a process that is stopped because it did not answer a cancel', async () => {
