@@ -31,7 +31,9 @@ export function* rescheduledIn(reader: Reader, block: BlockKey, count: number): 
 }
 
 export function pruneRescheduled(reader: Reader, batch: Batch, block: BlockKey, count: number): void {
-  for (const [id] of rescheduledIn(reader, block, count)) batch.remove('rescheduled', id);
+  if (reader.count('rescheduled') === 0) return;
+  const range = { from: jobId(block, 0), to: jobId(block, count) };
+  for (const id of reader.keys('rescheduled', range)) batch.remove('rescheduled', Buffer.from(id));
 }
 
 /** The times that follow from the options of a job and from its last reschedule, as of the last commit. Null: the job has no times. */

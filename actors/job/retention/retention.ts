@@ -188,10 +188,12 @@ export class Retention {
     block: Block,
     acceptedUs: number | null,
   ): boolean {
-    if (surplus <= 0) {
-      if (acceptedUs === null || acceptedUs >= beforeUs) return true;
-      if ((this.#endedUs(key, block, turn.nowUs) ?? acceptedUs) >= beforeUs) return true;
-    }
+    const mayBeYoung = surplus <= 0;
+    if (mayBeYoung && (acceptedUs === null || acceptedUs >= beforeUs)) return true;
+    const endedUs = this.#state.setAside.read('attempts', jobId(key, 0), () => this.#endedUs(key, block, turn.nowUs));
+    // Unusable attempts stay, and so does their block.
+    if (endedUs === undefined) return true;
+    if (mayBeYoung && (endedUs ?? acceptedUs!) >= beforeUs) return true;
     if (this.#isAwaited(key, block) || this.#isDetached(key, block) || runs.have(block)) return true;
     return needs.has(key, block) || this.#isOfKeptRun(key, block) || this.#isTakenOver(key, block);
   }
@@ -257,11 +259,14 @@ export class Retention {
     return false;
   }
 
-  /** When the last of the block's jobs ended. Null: unknown, because the clock was ahead. */
+  /** When the last of the block's jobs ended. Null: unknown, because the clock was ahead. Throws if an attempt of the block is unusable. */
   #endedUs(key: Uint8Array, block: Block, nowUs: number): number | null {
     let latest = 0;
     for (const { attempt } of attemptsOf(this.#state.reader, key, 0, block.count)) {
-      latest = Math.max(latest, attempt.completedUs);
+      const { status, completedUs } = attempt;
+      if (status === undefined || !(completedUs >= 0 && completedUs <= Number.MAX_SAFE_INTEGER))
+        throw new Error('an attempt of the block has no valid status or time');
+      latest = Math.max(latest, completedUs);
     }
     return latest <= nowUs ? latest : null;
   }

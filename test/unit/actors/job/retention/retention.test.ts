@@ -269,6 +269,32 @@ it.each(['all', 'groups'] as const)('passes over a block that cannot be decoded 
   expect(world.store.count('blocks')).toBe(2);
 });
 
+it.each([
+  ['cut', () => Buffer.of(0x93)],
+  ['without a valid time', (page: Buffer) => Buffer.from(page).fill(0x7f, 8, 24)],
+])('keeps a block with attempts that cannot be used (%s), and prunes the others', (_, damaged) => {
+  const ledger = new Ledger();
+  for (let block = 0; block < 3; block++) ledger.add({ ...ended, plugin: 'p', command: 'a' });
+  const first = blockOf(parseId(ledger.jobs[0]!.id)!);
+  const [page] = ledger.store.scan('attempts', { from: first, limit: 1 });
+  const batch = ledger.store.batch();
+  batch.put('attempts', Buffer.from(page!.key), damaged(Buffer.from(page!.value)));
+  ledger.store.commit(batch);
+  ledger.sweeps(0)();
+  expect(Array.from(ledger.store.keys('blocks', {}), keyText)).toEqual([keyText(first)]);
+  expect(ledger.store.count('attempts')).toBe(1);
+});
+
+it('prunes a job whose new time cannot be decoded, with that record', () => {
+  const ledger = new Ledger();
+  ledger.add({ ...ended, plugin: 'p', command: 'a' });
+  const batch = ledger.store.batch();
+  batch.put('rescheduled', parseId(ledger.jobs[0]!.id)!, Buffer.of(0x93));
+  ledger.store.commit(batch);
+  ledger.sweeps(0)();
+  expect([ledger.store.count('blocks'), ledger.store.count('rescheduled')]).toEqual([0, 0]);
+});
+
 it('keeps the jobs of a run whose block cannot be decoded, because its caller may be open', () => {
   const ledger = new Ledger();
   ledger.add({ ...ended, plugin: 'pipeline', command: 'inner' });
