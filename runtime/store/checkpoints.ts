@@ -24,7 +24,7 @@ import { type Checkpoint, checkpointPath, encodeCheckpoint } from '../commit-log
 import type { LogWriter } from '../commit-log/log-writer.ts';
 import { syncDirectory, writeSynced } from '../durable-file.ts';
 import { asStoreError } from './fault.ts';
-import { holdPages, type Lmdb, type PageHold, writtenBytes } from './lmdb.ts';
+import { holdPages, type Lmdb, type PageHold, releaseDeadReaders, writtenBytes } from './lmdb.ts';
 import { copyRoots } from './root-pages.ts';
 import { StoreFault, StoreFull, type Table } from './store.ts';
 import { rangeWriter, writeBack } from './write-back.ts';
@@ -204,6 +204,7 @@ export class Checkpoints {
 
   #take(isClean: boolean): Pending {
     const { lmdb, log, epoch, format } = this.#options;
+    releaseDeadReaders(lmdb.env);
     const hold = holdPages(lmdb.env);
     const roots = copyRoots(this.#descriptor);
     const { last: lsn, position, keeps } = log;

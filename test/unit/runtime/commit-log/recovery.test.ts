@@ -1,4 +1,5 @@
 // The checkpoints of a ledger that is open: when they are made, what they free, and what a start after them has to do.
+import { spawnSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -84,6 +85,30 @@ test('the data file stays small, however much is written to it', async () => {
     commit(store, `n${n % 50}`, 100);
     await new Promise(resolve => void setImmediate(resolve));
   }
+  expect(statSync(join(path, 'data.mdb')).size).toBeLessThan(5 * mib);
+  store.close();
+});
+
+const built = new URL('../../../../dist/runtime/store/ledger-store.js', import.meta.url).href;
+const killedReader = `
+  const { openReaderBeside } = await import('${built}');
+  openReaderBeside(process.argv[1]).get('names', Buffer.from('n0'));
+  process.kill(process.pid, 'SIGKILL');
+`;
+
+test('the data file stays small after a process that read it was killed', async () => {
+  const path = newPath();
+  const store = openStore(path, { log: { segmentBytes: mib, churnBytes: mib } });
+  const write = async (times: number) => {
+    for (let n = 0; n < times; n++) {
+      commit(store, `n${n % 200}`, 1_000);
+      await new Promise(resolve => void setImmediate(resolve));
+    }
+  };
+  await write(200);
+  const reader = spawnSync(process.execPath, ['--input-type=module', '-e', killedReader, path], { encoding: 'utf8' });
+  expect([reader.signal, reader.stderr]).toEqual(['SIGKILL', '']);
+  await write(600);
   expect(statSync(join(path, 'data.mdb')).size).toBeLessThan(5 * mib);
   store.close();
 });
