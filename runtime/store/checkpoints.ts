@@ -75,9 +75,13 @@ type Pending = {
 
 export class Checkpoints {
   readonly #options: CheckpointsOptions;
+  // The kernel reports an error of a write once for each descriptor of a file, so each kind of sync has a descriptor of its own.
+  /** For `complete`. */
   readonly #descriptor: number;
-  /** Another descriptor of the data file, for `rangeWriter`. */
-  readonly #aside: number;
+  /** For checkpoints that `begin` has begun. */
+  readonly #background: number;
+  /** For `rangeWriter`. */
+  readonly #range: number;
   readonly #path: string;
   #number: number;
   #hold: PageHold;
@@ -91,6 +95,7 @@ export class Checkpoints {
   #commits = 0;
   #timer: NodeJS.Timeout | null = null;
   #begun = 0;
+  #isClosed = false;
 
   constructor(options: CheckpointsOptions) {
     this.#options = options;
@@ -98,7 +103,8 @@ export class Checkpoints {
     for (const name of readdirSync(logDirectory))
       if (name.startsWith(unfinishedPrefix)) rmSync(join(logDirectory, name), { force: true });
     this.#descriptor = openSync(options.dataFile, constants.O_RDWR);
-    this.#aside = openSync(options.dataFile, constants.O_RDWR);
+    this.#background = openSync(options.dataFile, constants.O_RDWR);
+    this.#range = openSync(options.dataFile, constants.O_RDWR);
     this.#path = checkpointPath(options.logDirectory);
     this.#number = options.last;
     this.#hold = options.hold;
@@ -172,7 +178,7 @@ export class Checkpoints {
       this.#put(aside);
     } catch (error) {
       pending.hold.release();
-      rmSync(aside, { force: true });
+      remove(aside);
       throw this.#storeError(error);
     }
     this.#completed(pending);
@@ -220,10 +226,10 @@ export class Checkpoints {
 
   async #write(pending: Pending, aside: string): Promise<void> {
     const { checkpoint, fileBytes } = pending;
-    const write = rangeWriter(this.#aside);
+    const write = rangeWriter(this.#range);
     if (write !== null) await writeBack(fileBytes, write, () => this.#pending === pending && this.#due() < urgent);
     try {
-      await sync(this.#descriptor);
+      await sync(this.#background);
     } catch (error) {
       throw unsynced(error);
     }
@@ -239,7 +245,7 @@ export class Checkpoints {
   /** Gives the file its final name, on the thread that commits, so that an older checkpoint can never replace a newer one. */
   #finish(pending: Pending, aside: string): void {
     if (this.#pending !== pending) {
-      rmSync(aside, { force: true });
+      remove(aside);
       return;
     }
     try {
@@ -253,13 +259,17 @@ export class Checkpoints {
   }
 
   #fail(pending: Pending, aside: string, error: Error): void {
-    rmSync(aside, { force: true });
-    if (this.#pending !== pending) return;
-    this.#pending = null;
-    pending.hold.release();
+    remove(aside);
+    // After `close`, the error may only say that the descriptor is closed.
+    if (this.#isClosed) return;
     const failure = this.#storeError(error);
-    if (failure instanceof StoreFull) this.#startTimer(retryMs);
-    else this.#options.onFault(failure as StoreFault);
+    if (this.#pending === pending) {
+      this.#pending = null;
+      pending.hold.release();
+      if (failure instanceof StoreFull) this.#startTimer(retryMs);
+    }
+    // The fault of an abandoned checkpoint counts, too: the disk has failed.
+    if (failure instanceof StoreFault) this.#options.onFault(failure);
   }
 
   #completed({ checkpoint, hold, appendedBytes, writtenBytes }: Pending): void {
@@ -282,13 +292,24 @@ export class Checkpoints {
   }
 
   close(): void {
+    this.#isClosed = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
     const pending = this.#pending;
     this.#pending = null;
     pending?.hold.release();
     this.#hold.release();
     closeSync(this.#descriptor);
-    closeSync(this.#aside);
+    closeSync(this.#background);
+    closeSync(this.#range);
+  }
+}
+
+/** Removes an unfinished file. If it cannot be removed, the next start removes it. */
+function remove(aside: string): void {
+  try {
+    rmSync(aside, { force: true });
+  } catch {
+    // The file system may have become read-only.
   }
 }
 

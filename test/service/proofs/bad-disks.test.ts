@@ -1,10 +1,13 @@
 // Disks that take long for each sync, and that take nothing any more: what callers are told, and what is there afterwards.
 // A full disk is filled in test/service/crash/disk.test.ts.
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { Gateway } from '../gateway/gateway.ts';
 import { until } from '../gateway/until.ts';
-import { hasStrace, ledgerFiles } from './strace.ts';
+import { fileOf, hasStrace, ledgerFiles, readCalls } from './strace.ts';
 import { callOnce, workload } from './workload.ts';
 
 const syncMs = 200;
@@ -82,4 +85,57 @@ describe.skipIf(!hasStrace)('a disk', () => {
     for (const id of accepted) expect(await gateway.settled(id)).toMatchObject({ status: 'succeeded' });
     expect((await gateway.call('GET', '/system/selfcheck')).body).toMatchObject({ failures: [] });
   });
+
+  test('that fails a checkpoint for which another was made at once is not used again; the two have descriptors of their own', () => {
+    const directory = mkdtempSync(join(tmpdir(), 'headgate-disk-'));
+    const calls = join(directory, 'calls');
+    const files = ['data.mdb', 'log/checkpoint-unfinished-2'].flatMap(name => ['-P', join(directory, 'data', name)]);
+    const words = [
+      '-f',
+      '-y',
+      '-qq',
+      '-o',
+      calls,
+      ...files,
+      '-e',
+      'trace=fdatasync,fsync',
+      '-e',
+      'inject=fsync:error=EIO',
+    ];
+    const code = [process.execPath, '--input-type=module', '-e', abandonsCheckpoint, join(directory, 'data')];
+    const { stdout, stderr } = spawnSync('strace', [...words, ...code], { encoding: 'utf8', timeout: 60_000 });
+    expect([stdout, stderr]).toEqual([expect.stringMatching(/^refused: .*EIO/), '']);
+    const synced = new Map<number, Set<number>>();
+    for (const { name, thread, words } of readCalls(readFileSync(calls, 'latin1'))) {
+      if (name !== 'fdatasync') continue;
+      const { descriptor } = fileOf(words)!;
+      synced.set(thread, (synced.get(thread) ?? new Set()).add(descriptor));
+    }
+    const [main, background] = [...synced.values()].map(descriptors => [...descriptors]);
+    expect(background).toHaveLength(1);
+    expect(main).not.toContain(background![0]);
+    rmSync(directory, { recursive: true });
+  });
 });
+
+/** Begins a second checkpoint, abandons it for a third one, and commits until the store refuses. */
+const abandonsCheckpoint = `
+  const { openStore } = await import('${new URL('../../../dist/runtime/store/ledger-store.js', import.meta.url).href}');
+  const mib = 2 ** 20;
+  const store = openStore(process.argv[1], { log: { segmentBytes: mib, churnBytes: 1024 * mib } });
+  const commit = bytes => {
+    const batch = store.batch();
+    batch.put('bodies', Buffer.from('key'), Buffer.alloc(bytes));
+    store.commit(batch);
+  };
+  commit(1.2 * mib);
+  store.checkpoint();
+  try {
+    for (const endMs = performance.now() + 20_000; performance.now() < endMs; ) {
+      await new Promise(resolve => setImmediate(resolve));
+      commit(1);
+    }
+  } catch (error) {
+    console.log('refused: ' + error.message);
+  }
+`;
