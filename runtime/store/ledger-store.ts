@@ -46,6 +46,8 @@ export type StoreOptions = {
   readonly keeps?: boolean;
   /** The last turn to keep: all later turns are given up, and the old log is kept beside the new log. */
   readonly until?: Lsn;
+  /** Called with the fault of a checkpoint that no commit waits for. From then on, each commit throws the fault. */
+  readonly onFault?: (fault: StoreFault) => void;
 };
 
 /** The ledger as its one writer sees it: a store with a commit log. */
@@ -177,6 +179,7 @@ function hold(path: string, commitLock: CommitLock, options: StoreOptions): Ledg
     upgrades = true,
     keeps,
     until,
+    onFault = () => {},
   } = options;
   const found = readCheckpoint(logDirectoryOf(path));
   const claim = takeClaim(path, (found?.epoch ?? 0) + 1);
@@ -203,6 +206,7 @@ function hold(path: string, commitLock: CommitLock, options: StoreOptions): Ledg
       guard: act => (isOpen ? commitLock.commit(() => guarded(act)) : guarded(act)),
       onFault: found => {
         fault ??= found;
+        onFault(found);
       },
     });
     isOpen = true;

@@ -17,7 +17,7 @@ import type { Outcome } from '../../runtime/host/wire/plugin-host.ts';
 import { type Loop, type LoopOptions, type QueuedMessage, startLoop } from '../../runtime/loop.ts';
 import { isStoreFault } from '../../runtime/store/fault.ts';
 import type { SetAside } from '../../runtime/store/set-aside.ts';
-import { StoreFull } from '../../runtime/store/store.ts';
+import { type StoreFault, StoreFull } from '../../runtime/store/store.ts';
 import type { ReplyTo, TurnHandler } from '../../runtime/turn.ts';
 
 /** Exit statuses of the service (docs/contract.md#exit-statuses). */
@@ -112,6 +112,11 @@ export class ActorLifecycle {
       return;
     }
     tell('job', { kind: 'load' });
+  }
+
+  /** Ends the actors permanently, because a write of the store has failed between two turns. */
+  failStore(fault: StoreFault): void {
+    if (this.#state !== 'over') this.#fail(fault, []);
   }
 
   #fail(error: unknown, delivered: readonly QueuedMessage[]): void {

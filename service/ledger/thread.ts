@@ -36,7 +36,7 @@ import { type LedgerStore, openStore } from '../../runtime/store/ledger-store.ts
 import { StoreHeld } from '../../runtime/store/owner.ts';
 import { hasRoom } from '../../runtime/store/room.ts';
 import { SetAside } from '../../runtime/store/set-aside.ts';
-import { type Store, StoreFull } from '../../runtime/store/store.ts';
+import { type Store, type StoreFault, StoreFull } from '../../runtime/store/store.ts';
 import { ensureStoreId, renewStoreId } from '../../runtime/store/store-id.ts';
 import type { ReplyTo, TurnHandler } from '../../runtime/turn.ts';
 import { newestTurn } from '../backup/manifest.ts';
@@ -114,7 +114,10 @@ function run({ config: first, gauges: shared, commits, loopDelay, umask, vaultKe
     link.flush();
   };
   const log: Log = (level, message, fields) => notify({ kind: 'log', level, message, fields });
-  const opened = openOrTell(config, notify);
+  const opened = openOrTell(config, notify, fault => {
+    // The fault may arise within a turn, or before the actors begin.
+    setImmediate(() => lifecycle.failStore(fault));
+  });
   if (!opened) return;
   const storeId = ownStoreId(opened, config.backups, log);
   /** With `backups.log`, copies segments of the commit log, from now on, to the archive that the configuration in force names. */
@@ -349,9 +352,10 @@ function ownStoreId(store: LedgerStore, { log: isArchived, into }: Config['backu
 function openOrTell(
   { state: { path, log }, backups }: Config,
   notify: (report: ThreadReport) => void,
+  onFault: (fault: StoreFault) => void,
 ): LedgerStore | null {
   try {
-    return openStore(path, { log, keeps: backups.log });
+    return openStore(path, { log, keeps: backups.log, onFault });
   } catch (error) {
     const exitStatus = error instanceof StoreHeld ? exitHeld : exitIo;
     notify({ kind: 'fatal', exitStatus, message: (error as Error).message });

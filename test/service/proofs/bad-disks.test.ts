@@ -4,8 +4,9 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { Gateway } from '../gateway/gateway.ts';
+import { echo } from '../gateway/sources.ts';
 import { until } from '../gateway/until.ts';
 import { fileOf, hasStrace, ledgerFiles, readCalls } from './strace.ts';
 import { callOnce, workload } from './workload.ts';
@@ -84,6 +85,21 @@ describe.skipIf(!hasStrace)('a disk', () => {
     await gateway.start();
     for (const id of accepted) expect(await gateway.settled(id)).toMatchObject({ status: 'succeeded' });
     expect((await gateway.call('GET', '/system/selfcheck')).body).toMatchObject({ failures: [] });
+  });
+
+  test('that fails the checkpoint of an idle service ends the service with 74, without another commit', async () => {
+    const idle = new Gateway({ plugins: { echo }, state: { log: { segment: '1MB' } } });
+    onTestFinished(() => idle.discard());
+    const file = join(idle.directory, 'data/log/checkpoint-unfinished-2');
+    const words = ['-D', '-f', '-qq', '--seccomp-bpf', '-o', '/dev/null', '-P', file];
+    idle.launch({ through: ['strace', ...words, '-e', 'trace=fsync', '-e', 'inject=fsync:error=EIO'] });
+    await idle.start();
+    expect((await idle.call('POST', '/control/plugin/echo/pause', {})).status).toBe(200);
+    // Both fill a segment of the log; the jobs do not run.
+    const payload = { text: 'x'.repeat(600_000) };
+    for (const _ of [1, 2]) expect((await idle.call('POST', '/plugin/echo/handle', { payload })).status).toBe(202);
+    expect(await idle.ended).toEqual({ status: 74, signal: null });
+    expect(idle.stderr).toContain('the ledger cannot be written: EIO');
   });
 
   test('that fails a checkpoint for which another was made at once is not used again; the two have descriptors of their own', () => {
