@@ -23,7 +23,8 @@ const runAt: OptionField<number> = {
     rule: 'must be an RFC 3339 time, such as 2026-01-31T12:00:00Z',
     read(text) {
       const us = parseTimestamp(text);
-      return us === undefined ? undefined : Math.ceil(us);
+      // The store holds no times before 1970, which programs send for a time that was never set.
+      return us === undefined ? undefined : Math.max(0, Math.ceil(us));
     },
   },
 };

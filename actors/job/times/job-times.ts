@@ -103,8 +103,17 @@ export class JobTimesTable {
     }
   }
 
-  #remove(batch: Batch, jobs: Omit<Timer, 'atUs' | 'kind' | 'count'>, { plugin }: Block, times: JobTimes): void {
-    for (const [kind, atUs] of timersOf(plugin, times)) batch.remove('timers', timerKey({ ...jobs, kind, atUs }));
+  #remove(
+    batch: Batch,
+    jobs: Omit<Timer, 'atUs' | 'kind' | 'count'>,
+    { plugin, createdUs }: Block,
+    times: JobTimes,
+  ): void {
+    for (const [kind, atUs] of timersOf(plugin, times)) {
+      // `#set` has written no timer for a time that had passed, and no key can be made of a time before 1970.
+      if (kind === 'run_at' && atUs <= createdUs) continue;
+      batch.remove('timers', timerKey({ ...jobs, kind, atUs }));
+    }
   }
 
   /** The timers whose time has come, earliest first, as of the last commit: timers that this turn has removed are among them. */

@@ -126,6 +126,17 @@ test('a time that has passed means at once', async () => {
   expect(msBetween(ended.created_at, ended.expires_at)).toBe(3_600_000);
 });
 
+test.each(['0001-01-01T00:00:00Z', '1969-12-31T23:59:59Z'])('so does %s, which is before 1970', async run_at => {
+  const { body } = await gateway.call('POST', `/plugin/echo/say/batch?run_at=${run_at}`, '{}\n{}\n', {
+    headers: { 'Content-Type': 'application/x-ndjson' },
+  });
+  const alone = await call('/plugin/echo/say', { run_at, expires: '1h', deadline: '1h' });
+  const run = await call('/pipeline/two', { run_at });
+  for (const id of [...(body['job_ids'] as string[]), alone.job_id, run.job_id])
+    expect(await gateway.settled(id)).toMatchObject({ status: 'succeeded', run_at: '1970-01-01T00:00:00.000000Z' });
+  expect(gateway.log.map(({ msg }) => msg)).not.toContain('a turn failed');
+});
+
 test('the jobs of a batch have the same options, as JSON and as NDJSON', async () => {
   const json = await gateway.call('POST', '/plugin/echo/say/batch', { delay: '1d', payloads: [{ n: 1 }, { n: 2 }] });
   const lines = await gateway.call(

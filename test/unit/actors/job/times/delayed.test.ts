@@ -68,6 +68,14 @@ async function isSound({ store }: Simulation): Promise<void> {
 
 const ranOf = ({ runs }: Simulation, id: string) => runs.filter(run => run.id === id).length;
 
+it('a stored job whose time lies before 1970, of which no key can be made, runs at once and ends', async () => {
+  const sim = world();
+  const [id] = submit(sim, { runAtUs: -62_135_596_800_000_000, expiresMs: minute });
+  pass(sim, 1000);
+  expect(jobOf(sim, id!).status).toBe('succeeded');
+  await isSound(sim);
+});
+
 it('runs a delayed job at its time and not before, also after starts', async () => {
   const of = world();
   const [id] = submit(of, { delayMs: 10 * minute });
