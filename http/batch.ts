@@ -14,7 +14,7 @@ import { type HttpProblem, type ProblemCode, type ProblemItem, problem } from '.
 export const batchPayloadsMax = 10_000;
 /** The maximum number of errors in one answer. Reading stops when it has found this many. */
 export const batchErrorsMax = 100;
-/** The maximum size of each member other than `payloads`, in bytes of JSON. */
+/** The maximum size of a key, and of each member other than `payloads`, in bytes of JSON. */
 export const memberBytesMax = 16_384;
 const hashBytes = 16;
 
@@ -43,6 +43,8 @@ export type PayloadBatch = {
   readonly hash: Uint8Array;
 };
 
+/** The number of bytes of a value that are searched for its end at once. */
+const bytesPerPause = 16_384;
 /** The time, in ms, after which other requests are handled before a batch continues. */
 const batchMsMax = 1;
 const slices = new Slices(() => undefined, batchMsMax);
@@ -145,7 +147,7 @@ class Reading {
         const key = this.#key();
         if (keys.has(key))
           throw new BatchFault('invalid_json', `the key ${JSON.stringify(key)} occurs twice at byte ${this.#at}`);
-        if (key !== 'payloads') this.#takeMember(key);
+        if (key !== 'payloads') yield* this.#takeMember(key);
         else if (this.#peek() !== listStart) throw new BatchFault('invalid_request', '/payloads must be a list');
         else yield* this.#elements();
         keys.add(key);
@@ -158,7 +160,7 @@ class Reading {
     return this.#end();
   }
 
-  #takeMember(key: string): void {
+  *#takeMember(key: string): Sliced<void> {
     const { members } = this.#how;
     if (!members.includes(key)) {
       const known = ['payloads', ...members].join(', ');
@@ -166,7 +168,7 @@ class Reading {
     }
     this.#peek();
     const start = this.#at;
-    this.#at = valueEnd(this.#bytes, start);
+    this.#at = yield* valueEnd(this.#bytes, start);
     if (this.#at - start > memberBytesMax)
       throw new BatchFault('invalid_request', `/${key} has more than ${memberBytesMax} bytes`);
     const reading = readJson(this.#bytes.subarray(start, this.#at));
@@ -181,7 +183,7 @@ class Reading {
       for (let more = true; more && !this.#isEnough; ) {
         this.#peek();
         const start = this.#at;
-        this.#at = valueEnd(this.#bytes, start);
+        this.#at = yield* valueEnd(this.#bytes, start);
         if (this.#at === start) throw malformed('a payload', start);
         this.#take(start, this.#at);
         yield;
@@ -256,6 +258,8 @@ class Reading {
   #key(): string {
     if (this.#peek() !== quote) throw malformed('a key in quotes', this.#at);
     const end = stringEnd(this.#bytes, this.#at);
+    if (end - this.#at > memberBytesMax)
+      throw new BatchFault('invalid_request', `the key at byte ${this.#at} has more than ${memberBytesMax} bytes`);
     const reading = readJson(this.#bytes.subarray(this.#at, end));
     if (reading.kind === 'refused') throw malformed('a key in quotes', this.#at);
     this.#at = end;
@@ -276,10 +280,15 @@ function isSpace(byte: number): boolean {
  * Finds the end of the value at `start`: the comma or closing bracket after the value, or the end of the bytes. The end of an invalid value may
  * be wrong; such a value is refused when it is parsed.
  */
-function valueEnd(bytes: Buffer, start: number): number {
+function* valueEnd(bytes: Buffer, start: number): Sliced<number> {
   let depth = 0;
   let end = start;
+  let pauseAt = start + bytesPerPause;
   for (; end < bytes.length; end++) {
+    if (end >= pauseAt) {
+      yield;
+      pauseAt = end + bytesPerPause;
+    }
     const byte = bytes[end]!;
     if (byte === quote) end = stringEnd(bytes, end) - 1;
     else if (byte === objectStart || byte === listStart) depth++;

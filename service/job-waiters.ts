@@ -111,6 +111,8 @@ export class JobWaiters {
   /** Called when the service stops: tells all callers that their waiting has ended. Later callers are told so at once. */
   release(): void {
     this.#isReleased = true;
+    // The jobs of the callers that are due may have settled after the last refresh.
+    this.#reader.refresh();
     for (const onJobEnd of this.#due.splice(0)) onJobEnd('settled');
     for (const waiting of this.#waiting.values()) for (const onJobEnd of waiting) onJobEnd('stopped');
     this.#waiting.clear();

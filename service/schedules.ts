@@ -11,6 +11,8 @@ import { type Sliced, Slices } from '../runtime/slices.ts';
 import type { Reader } from '../runtime/store/store.ts';
 import { takenBack } from './submissions.ts';
 
+/** No id of a schedule is longer. The store refuses longer keys. */
+const idCharactersMax = 128;
 /** The maximum number of occurrences of a backfill. */
 export const backfillMax = 10_000;
 
@@ -67,6 +69,7 @@ export function openSchedules({ link, reader, config }: ScheduleOptions) {
     },
     /** A schedule that the configuration does not have, if its history is still kept. */
     removedOne(id: string): ScheduleView | undefined {
+      if (id.length > idCharactersMax) return undefined;
       reader.refresh();
       return viewRemoved(reader, id);
     },

@@ -237,7 +237,7 @@ const runSchedule = route({
     const plugin = 'pipeline' in target ? pipelinePlugin : target.plugin;
     const command = 'pipeline' in target ? target.pipeline : target.command;
     const wait = waitOf(call);
-    const how = wait && reply.kind === 'accepted' ? await waitFor(call, wait.ms, reply.id) : null;
+    const how = wait && reply.kind === 'accepted' && !call.isGone ? await waitFor(call, wait.ms, reply.id) : null;
     const waited = how && reply.kind === 'accepted' ? ({ kind: 'waited', id: reply.id, how } as const) : reply;
     return answerSubmitted(call, waited, plugin, command, wait, { schedule: { id, due_at: null } });
   },

@@ -101,8 +101,8 @@ export class NodeResponse implements ResponseTarget {
   }
 
   close(): void {
-    this.#isOver = true;
     this.#request.socket.destroy();
+    this.abort();
   }
 
   #begin(head: ResponseHead, length: number | null): void {

@@ -10,6 +10,7 @@ import { type Gateway, type Job, shareGateway, startGateway } from '../../servic
 import { echo } from '../../service/gateway/sources.ts';
 import { until } from '../../service/gateway/until.ts';
 import { cyclesOf } from '../../support/deep.ts';
+import { scrape } from '../metrics/scrape.ts';
 
 const largeBytes = 3_900_000;
 /** Texts that deflate to almost nothing, and a list to go through. */
@@ -263,4 +264,5 @@ test('when the thread dies, what was asked of it is refused or cut, and the serv
   await until('reads are answered again', async () => (await gateway.call('GET', '/jobs')).status === 200);
   expect((await gateway.job(id)).status).toBe('succeeded');
   expect((await gateway.call('GET', '/system/doctor')).status).toBe(200);
+  expect((await scrape(gateway)).sum('headgate_http_requests_total', { code: 'gone' })).toBe(1);
 });

@@ -171,3 +171,29 @@ test('batches are handled one after another, also after one that fails', async (
   expect(steps).toEqual(['a', 'b', 'c'].flatMap(name => [`${name} begins`, `${name} ends`]));
   expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
 });
+
+describe('a large batch', () => {
+  test('lets other requests be handled while the end of one payload is searched', async () => {
+    let others = 0;
+    let isRead = false;
+    const other = () => {
+      others++;
+      if (!isRead) setImmediate(other);
+    };
+    setImmediate(other);
+    const list = `[${'"",'.repeat(1_000_000)}""]`;
+    const { errors } = await read(`{"payloads":[{"a":${list}}]}`);
+    isRead = true;
+    expect(errors).toEqual([{ index: 0, pointer: '', message: expect.stringContaining('a payload has at most 1000') }]);
+    expect(others).toBeGreaterThan(4);
+  });
+
+  test('with a key of a megabyte is refused without repeating it', async () => {
+    const refusal = await read(`{"${'k'.repeat(1_000_000)}":1}`);
+    expect(refusal).toEqual({
+      code: 'invalid_request',
+      detail: 'the key at byte 1 has more than 16384 bytes',
+      errors: undefined,
+    });
+  });
+});
