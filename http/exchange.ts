@@ -191,11 +191,13 @@ export class Exchange implements HttpCall, AnswerSink {
   /** Refuses this body, whose memory another body needs. The answer is sent later, because the server is handling a chunk of another request now. */
   #giveWay({ bytesMax }: BodyRoom): void {
     this.#isDecided = true;
+    this.body = undefined;
     const detail = `the bodies that are arriving exceed ${bytesMax} bytes together, and this one is the oldest; send it again`;
     setImmediate(() => this.#answer(problem('unavailable', detail)));
   }
 
   releaseBody(): void {
+    if (this.#route?.batch) this.body = undefined;
     this.#arriving?.release();
     this.#arriving = null;
   }

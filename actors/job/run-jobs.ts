@@ -33,7 +33,7 @@ export class RunJobs {
   readonly #open = new Map<KeyText, OpenBlock>();
   /** Blocks whose last open run has ended in this turn. Until the commit, the store still has their open records. */
   readonly #closed = new Set<KeyText>();
-  /** The blocks that this turn has created and whose runs have times (records/options.ts). */
+  /** Blocks whose runs have times (records/options.ts) and that this turn has created or decoded. They leave memory at its end. */
   readonly #timed: OpenBlock[] = [];
 
   constructor(state: JobState) {
@@ -147,6 +147,7 @@ export class RunJobs {
   wake(turn: Turn, open: OpenBlock, index: number, isBegun = true): void {
     open.next = open.count;
     this.#state.wake(open, index);
+    this.#timed.push(open);
     const { keyBytes, command } = open;
     if (isBegun)
       this.#state.observations.job('pipeline.started', turn.nowUs, pipelinePlugin, command, jobId(keyBytes, index));
@@ -170,7 +171,7 @@ export class RunJobs {
       if (block) state.times.end(turn.batch, open, block);
       this.#open.delete(name);
       this.#closed.add(name);
-    }
+    } else if (block) this.#timed.push(open);
     return times?.runAtUs ?? null;
   }
 

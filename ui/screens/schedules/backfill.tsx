@@ -1,6 +1,6 @@
 // Fires the occurrences of a stretch of the past, after a dry run that counts them.
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import { act } from '../../core/actions.ts';
 import { Refusal, request } from '../../core/api.ts';
 import { count } from '../../core/format.ts';
@@ -17,17 +17,22 @@ export function Backfill({ id, path, onDone, onClose }: QuestionProps): JSX.Elem
   const [reason, setReason] = useState('');
   const [counted, setCounted] = useState<DryBackfill | Refusal | 'counting' | null>(null);
   const stretch = stretchOf(from, to);
+  /** The number of changes and counts so far: the answer to a count before the latest of them is ignored. */
+  const latest = useRef(0);
   const changed = (set: (value: string) => void) => (value: string) => {
+    latest.current++;
     set(value);
     setCounted(null);
   };
   const ask = async () => {
+    const own = ++latest.current;
+    const show = (answer: DryBackfill | Refusal) => own === latest.current && setCounted(answer);
     setCounted('counting');
     try {
-      setCounted(await request<DryBackfill>('POST', `${path}/backfill`, { ...stretch, dry_run: true }));
+      show(await request<DryBackfill>('POST', `${path}/backfill`, { ...stretch, dry_run: true }));
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
-      setCounted(error);
+      show(error);
     }
   };
   const run = () =>

@@ -2,9 +2,11 @@
 import { expect, test } from 'vitest';
 import type { Settings } from '../../../service/gateway/configuration.ts';
 import type { Gateway } from '../../../service/gateway/gateway.ts';
+import { until } from '../../../service/gateway/until.ts';
 import type { VaultGateway } from '../../vault/service.ts';
-import { visit } from '../browser.ts';
+import { type Route, visit } from '../browser.ts';
 import { ObservedPage } from '../observed.ts';
+import { drawn } from '../screens.ts';
 
 const dayMs = 86_400_000;
 /** As a field for a time takes it; the pages of the tests are in UTC. */
@@ -38,6 +40,18 @@ export function upkeepFlows(gateway: Gateway, vault: () => VaultGateway, setting
     const again = await count();
     await again.getByText('3 occurrences, 3 of them have fired.').waitFor();
     expect(await again.getByRole('button', { name: 'Fire 0' }).isDisabled()).toBe(true);
+    // A count that is answered after the times have changed offers nothing.
+    const held: Route[] = [];
+    await page.route('**/backfill', route => void held.push(route));
+    await again.getByRole('button', { name: 'Count them' }).click();
+    await until('the count is under way', () => held.length === 1);
+    await again.getByLabel('From').fill(fieldTime(midnight - 9.5 * dayMs));
+    const answered = page.waitForEvent('requestfinished', request => request.url().endsWith('/backfill'));
+    await held[0]!.fulfill({ json: { matched: 3, already_fired: 0 } });
+    await answered;
+    await page.evaluate(drawn);
+    await again.getByText('Nothing is fired before they are counted.').waitFor();
+    expect(await again.getByRole('button', { name: 'Fire' }).isDisabled()).toBe(true);
   });
 
   test('reschedule a delayed job, by a duration and by a time, and run it now', async () => {
