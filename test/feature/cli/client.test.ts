@@ -148,6 +148,39 @@ test('job watch asks for the job again when nobody listened, also when the servi
   expect(stderr).toContain('connection lost');
 });
 
+test.each([
+  ['plugin run p c', []],
+  ['pipeline run p', []],
+  ['job rerun x', ['--wait']],
+  ['schedule run s', ['--wait']],
+])('%s asks again for the job that it started while the service is away', async (line, more) => {
+  const asked: string[] = [];
+  const url = await serve((request, response) => {
+    asked.push(request.method!);
+    if (request.method === 'POST') return response.end('{"job_id":"j","status":"queued"}');
+    if (asked.length === 2) return problem(response, 503, 'too_many_reads');
+    if (asked.length === 3) return response.destroy();
+    return response.end('{"job_id":"j","status":"succeeded","plugin":"p","command":"c","completed_at":null}');
+  });
+  const { status, json, stderr } = await headgate([...line.split(' '), ...more, '--json', '--url', url]);
+  expect([status, json.job_id, asked]).toEqual([0, 'j', ['POST', 'GET', 'GET', 'GET']]);
+  expect(stderr.match(/no answer .*/g)).toEqual(['no answer (as asked); asking again for job j']);
+});
+
+test.each([
+  ['no end of the wait', 503, 5, 'not_settled'],
+  ['a token that may not read jobs', 403, 3, 'refused'],
+])('%s: the failure names the job that was accepted', async (_, httpStatus, expected, code) => {
+  const url = await serve((request, response) => {
+    if (request.method === 'POST') return response.end('{"job_id":"j","status":"queued"}');
+    return problem(response, httpStatus, 'refused');
+  });
+  const words = ['plugin', 'run', 'p', 'c', '--timeout', '1ms', '--json', '--url', url];
+  const { status, json, stderr } = await headgate(words);
+  expect([status, json.code, json.job_id]).toEqual([expected, code, 'j']);
+  expect(stderr).toContain('"headgate job watch j" follows it');
+});
+
 test('a stream that is refused when it is opened again ends the command', async () => {
   let opens = 0;
   const url = await serve((_request, response) => {
