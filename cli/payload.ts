@@ -4,15 +4,18 @@ import { resolve } from 'node:path';
 import { usageFailure } from './failure.ts';
 import type { Io } from './io.ts';
 
-/** Reads and parses JSON that is given as text, as `@FILE` or as `-` for stdin. Error messages name `option`, such as `--payload`. */
-export async function readJsonOption(option: string, text: string, io: Io): Promise<unknown> {
-  const json = text.startsWith('@')
-    ? decoded(option, readNamedFile(option, resolve(io.cwd, text.slice(1))))
-    : text === '-'
+/** A text that is valid JSON, and its value. */
+type Json = { readonly text: string; readonly value: unknown };
+
+/** Reads JSON that is given as text, as `@FILE` or as `-` for stdin. Error messages name `option`, such as `--payload`. */
+export async function readJsonOption(option: string, given: string, io: Io): Promise<Json> {
+  const text = given.startsWith('@')
+    ? decoded(option, readNamedFile(option, resolve(io.cwd, given.slice(1))))
+    : given === '-'
       ? decoded(option, await readStdin(option, io))
-      : text;
+      : given;
   try {
-    return JSON.parse(json);
+    return { text, value: JSON.parse(text) };
   } catch (error) {
     throw usageFailure(`${option} is not JSON: ${(error as Error).message}`);
   }

@@ -45,7 +45,7 @@ export class Client {
     return readJson(await this.open('GET', path + queryText(query), undefined, more), form);
   }
 
-  /** A body of bytes is sent unchanged, and `headers` must then have its Content-Type. Any other body is sent as JSON. */
+  /** A body of bytes is sent unchanged; `headers` must have its Content-Type, unless it is JSON. Any other body is sent as JSON. */
   async post<Answer>(
     path: string,
     form: AnswerShape<Answer>,

@@ -96,7 +96,7 @@ async function storedPayload(directory: string, name: string, io: Io): Promise<J
 }
 
 async function readObject(option: string, text: string, io: Io): Promise<JsonObject> {
-  const value = await readJsonOption(option, text, io);
+  const { value } = await readJsonOption(option, text, io);
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject;
   throw usageFailure(`${option} is ${JSON.stringify(value)?.slice(0, 80)}, which is not a JSON object`);
 }

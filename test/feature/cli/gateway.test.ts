@@ -183,6 +183,8 @@ test('on a terminal a bar shows how far a run has come, and is gone when it ends
 test.each([
   [2, 'usage', ['plugin', 'run', 'echo', 'say', '--payload', '{']],
   [2, 'invalid_request', ['plugin', 'run', 'echo', 'say', '--payload', '[]']],
+  [2, 'invalid_json', ['plugin', 'run', 'echo', 'say', '--payload', '{"a":1,"a":2}']],
+  [2, 'invalid_json', ['plugin', 'run', 'echo', 'say', '--payload', '{"a":1e400}', '--expires', '1h']],
   [2, 'invalid_query', ['events', '--types', 'nonsense']],
   [2, 'invalid_query', ['job', 'list', '--cursor', 'nonsense']],
   [4, 'unknown_plugin', ['plugin', 'run', 'nobody', 'handle']],
