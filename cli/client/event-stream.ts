@@ -20,7 +20,7 @@ export type StreamEvent = {
 /**
  * `opened`: a connection is open. If `continues` is true, the connection begins with the events after the last one seen
  * (with a `gap` event if some of them are lost); otherwise it has only new events. `events`: events that arrived
- * together. `lost`: the connection is lost, and another one will be tried.
+ * together; none if the service only showed that it is there. `lost`: the connection is lost, and another one will be tried.
  */
 export type StreamUpdate =
   | { readonly kind: 'opened'; readonly continues: boolean }
@@ -72,7 +72,7 @@ async function* connection(client: Client, path: string, id: string | undefined)
     for await (const chunk of response.body ?? []) {
       quiet.refresh();
       parser.feed(decoder.decode(chunk, { stream: true }));
-      if (parsed.length > 0) yield { kind: 'events', events: parsed };
+      yield { kind: 'events', events: parsed };
       parsed = [];
     }
   } finally {

@@ -17,6 +17,9 @@ const ends: { readonly [type: string]: string } = {
   'job.cancelled': 'cancelled',
 };
 
+/** The age of the last request for the job at which any news of the stream, even without events, leads to another request. */
+const askAgainMs = 10_000;
+
 export const jobWatch = clientCommand({
   usage: 'job watch <job_id>',
   description:
@@ -38,6 +41,7 @@ export const jobWatch = clientCommand({
     let isUnsure = true;
     /** The state of the job when this command first printed it, as an event; null until then. */
     let standing: StreamEvent | null = null;
+    let askedMs = performance.now();
     const noteOpened = () => out.note(`listening to ${client.url}`);
 
     for await (const news of follow(client, `/events${queryText({ types: 'job.*', ...aboutOf(watched) })}`)) {
@@ -51,7 +55,12 @@ export const jobWatch = clientCommand({
       }
       if (news.kind === 'opened' ? !news.continues : events.some(({ type }) => type === 'gap')) isUnsure = true;
       if (news.kind === 'opened' && !isUnsure) noteOpened();
-      if (news.kind === 'lost' || !(isUnsure || progress.isDue)) continue;
+      if (news.kind === 'lost') continue;
+      // Some ends have no event: a job that never started is cancelled silently with its run.
+      const isOld = performance.now() - askedMs >= askAgainMs;
+      const isSilent = news.kind === 'events' && events.length === 0;
+      if (!isOld && (isSilent || !(isUnsure || progress.isDue))) continue;
+      askedMs = performance.now();
       const job = await fetchJob(client, id).catch(unlessAway);
       if (job === null) continue;
       isUnsure = false;
@@ -78,7 +87,7 @@ function aboutOf({ job_id: id, plugin, parent_job_id: parent }: JobDocument): { 
   return parent == null ? { root: id } : { run: id };
 }
 
-/** Returns null if the service is unavailable. The job is then read again when the stream opens or brings events. */
+/** Returns null if the service is unavailable. The job is then read again when the stream opens or brings events, or after `askAgainMs`. */
 function unlessAway(error: unknown): null {
   if (error instanceof CommandFailure && error.exitStatus === exitStatus.unavailable) return null;
   throw error;

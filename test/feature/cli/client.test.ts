@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { elements } from '../../../cli/client/elements.ts';
 import { commands } from '../../../cli/commands.ts';
 import { headgate } from './headgate.ts';
@@ -179,6 +179,35 @@ test.each([
   const { status, json, stderr } = await headgate(words);
   expect([status, json.code, json.job_id]).toEqual([expected, code, 'j']);
   expect(stderr).toContain('"headgate job watch j" follows it');
+});
+
+test('job watch learns of an end without an event, also when the service was away at its first question', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  onTestFinished(() => void vi.useRealTimers());
+  let stream: ServerResponse | null = null;
+  const tenSecondsOn = () => {
+    vi.advanceTimersByTime(10_000);
+    stream!.write(': the service is there\n\n');
+  };
+  let asked = 0;
+  const url = await serve((request, response) => {
+    if (request.url!.startsWith('/events')) {
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).write(': connected\n\n');
+      stream = response;
+      return;
+    }
+    if (++asked === 3) {
+      problem(response, 503, 'too_many_reads');
+      return tenSecondsOn();
+    }
+    const at = '2026-11-21T09:00:00.000000Z';
+    const status = asked < 4 ? 'queued' : 'cancelled';
+    response.end(JSON.stringify({ job_id: 'j', status, plugin: 'p', command: 'c', created_at: at, completed_at: at }));
+  });
+  const onNote = (text: string) => text.startsWith('listening') && tenSecondsOn();
+  const { status, stdout } = await headgate(['job', 'watch', 'j', '--url', url], { onNote });
+  expect([status, asked]).toEqual([6, 4]);
+  expect(stdout).toMatch(/job.enqueued .*\n.* job.cancelled .*\n$/);
 });
 
 test('a stream that is refused when it is opened again ends the command', async () => {
