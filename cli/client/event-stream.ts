@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import { exitStatus } from '../exit-status.ts';
-import { CommandFailure } from '../failure.ts';
+import { CommandFailure, failure } from '../failure.ts';
 import { brokenAnswer, type Client } from './client.ts';
 
 const firstPauseMs = 250;
@@ -58,7 +58,9 @@ export async function* follow(client: Client, path: string, lastId?: string): As
 
 async function* connection(client: Client, path: string, id: string | undefined): AsyncGenerator<StreamUpdate> {
   const silence = new AbortController();
-  const quiet = setTimeout(() => silence.abort(new Error(`silent for ${silenceMsMax / 1000} s`)), silenceMsMax);
+  const detail = `the service at ${client.url} was silent for ${silenceMsMax / 1000} s`;
+  const silent = failure(exitStatus.unavailable, 'unreachable', 'The service cannot be reached', detail);
+  const quiet = setTimeout(() => silence.abort(silent), silenceMsMax);
   try {
     const headers = { Accept: 'text/event-stream', ...(id !== undefined && { 'Last-Event-ID': id }) };
     const response = await client.open('GET', path, undefined, { headers, signal: silence.signal });

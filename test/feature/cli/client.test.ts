@@ -210,6 +210,14 @@ test('job watch learns of an end without an event, also when the service was awa
   expect(stdout).toMatch(/job.enqueued .*\n.* job.cancelled .*\n$/);
 });
 
+test('a service that takes the call for its events and says nothing cannot be reached', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const url = await serve(() => vi.advanceTimersByTime(45_000));
+  const { status, json } = await headgate(['events', '--json', '--url', url]);
+  expect([status, json.code, json.detail]).toEqual([69, 'unreachable', `the service at ${url} was silent for 45 s`]);
+});
+
 test('a stream that is refused when it is opened again ends the command', async () => {
   let opens = 0;
   const url = await serve((_request, response) => {
