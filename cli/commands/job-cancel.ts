@@ -2,7 +2,7 @@
 import { Option } from 'commander';
 import { type ActOptions, act, actOptions, isOverMany } from '../client/actions.ts';
 import { type Client, segment } from '../client/client.ts';
-import { clientCommand } from '../client/connect.ts';
+import { type ClientCall, clientCommand } from '../client/connect.ts';
 import { isSettled } from '../client/jobs.ts';
 import { settledJob } from '../client/waiting.ts';
 import { exitStatus } from '../exit-status.ts';
@@ -10,7 +10,13 @@ import { CommandFailure, type ProblemDocument, usageFailure } from '../failure.t
 import { statusPiece, type TerminalLine } from '../terminal/text.ts';
 
 type Options = ActOptions & { readonly detached?: true; readonly force?: true; readonly wait?: true };
-type Cancelled = { readonly job_id: string; readonly status: string; readonly cancelling?: true };
+type Cancelled = {
+  readonly job_id: string;
+  readonly status: string;
+  readonly cancelling?: true;
+  /** Why the wait for the end failed. */
+  readonly problem?: ProblemDocument;
+};
 type Refused = { readonly job_id: string; readonly problem: ProblemDocument };
 
 export const jobCancel = clientCommand<Options>({
@@ -40,28 +46,42 @@ export const jobCancel = clientCommand<Options>({
       return exitStatus.ok;
     }
     const jobs: (Cancelled | Refused)[] = [];
-    for (const id of args as readonly string[]) {
-      const job = await cancel(client, id, options, args.length > 1);
-      if (!options.wait || 'problem' in job || isSettled(job.status)) jobs.push(job);
-      else jobs.push({ job_id: id, status: (await settledJob(client, id, null, out)).status });
+    for (const id of args) {
+      const isAnyDone = jobs.some(job => !('problem' in job));
+      jobs.push(await cancel(client, id, options, args.length > 1, isAnyDone));
     }
+    // All are cancelled before the first wait, because the end of a job can take long.
+    for (const [at, job] of jobs.entries())
+      if (options.wait && 'status' in job && !isSettled(job.status)) jobs[at] = await ended(job, call);
     await out.answer({ jobs }, () => jobs.map(line));
     return jobs.every(isStopped) ? exitStatus.ok : exitStatus.failed;
   },
 });
+
+/** Waits for the end of a job that is being stopped. If the job is one of several, a failure of the wait is returned. */
+async function ended(job: Cancelled, { args, client, out }: ClientCall): Promise<Cancelled> {
+  try {
+    const { job_id, status } = await settledJob(client, job.job_id, null, out);
+    return { job_id, status };
+  } catch (error) {
+    if (args.length === 1 || !(error instanceof CommandFailure)) throw error;
+    return { ...job, problem: error.problem };
+  }
+}
 
 /** The codes of refusals that concern only one job. After such a refusal, the other given jobs are still cancelled. */
 const refusals: readonly unknown[] = ['unknown_job', 'ending'];
 
 /**
  * Cancels one job. If the job has already ended, returns its status instead of throwing. If the job is one of several, a refusal that
- * `refusals` lists is also returned.
+ * `refusals` lists is also returned, and, if another job is already cancelled (`isAnyDone`), any failure.
  */
 async function cancel(
   client: Client,
   id: string,
   { reason, detached, force }: Options,
   isOneOfSeveral: boolean,
+  isAnyDone: boolean,
 ): Promise<Cancelled | Refused> {
   try {
     const body = { ...(reason !== undefined && { reason }), ...(detached && { detached }) };
@@ -71,18 +91,19 @@ async function cancel(
     if (!(error instanceof CommandFailure)) throw error;
     const { problem } = error;
     if (problem.code === 'already_settled') return { job_id: id, status: String(problem['job_status']) };
-    if (isOneOfSeveral && refusals.includes(problem.code)) return { job_id: id, problem };
+    if (isAnyDone || (isOneOfSeveral && refusals.includes(problem.code))) return { job_id: id, problem };
     if (problem.code === 'ending') throw new CommandFailure(error.exitStatus, problem, error, 'add --force to stop it');
     throw error;
   }
 }
 
 function isStopped(job: Cancelled | Refused): boolean {
-  return 'status' in job && (job.status === 'cancelled' || job.cancelling === true);
+  return 'status' in job && job.problem === undefined && (job.status === 'cancelled' || job.cancelling === true);
 }
 
 function line(job: Cancelled | Refused): TerminalLine {
-  if ('problem' in job) return [`${job.job_id} `, { text: 'not cancelled', style: 'red' }, `: ${job.problem.detail}`];
+  if (!('status' in job)) return [`${job.job_id} `, { text: 'not cancelled', style: 'red' }, `: ${job.problem.detail}`];
+  if (job.problem) return [`${job.job_id} `, statusPiece(job.status), `, being stopped: ${job.problem.detail}`];
   const note = job.cancelling ? ', being stopped' : isStopped(job) ? '' : ': it had ended already';
   return [`${job.job_id} `, statusPiece(job.status), note];
 }

@@ -218,6 +218,31 @@ test('a service that takes the call for its events and says nothing cannot be re
   expect([status, json.code, json.detail]).toEqual([69, 'unreachable', `the service at ${url} was silent for 45 s`]);
 });
 
+test('job cancel --wait cancels all jobs before it waits, and a failure hides none of them', async () => {
+  const asked: string[] = [];
+  const url = await serve((request, response) => {
+    const [, , id] = request.url!.split(/[/?]/);
+    asked.push(`${request.method} ${id}`);
+    if (request.method === 'POST' && id === 'c') return problem(response, 503, 'overloaded');
+    if (request.method === 'GET' && id === 'b') return problem(response, 403, 'forbidden');
+    const [status, cancelling] = request.method === 'POST' ? ['running', true] : ['cancelled'];
+    response.end(JSON.stringify({ job_id: id, status, cancelling, plugin: 'p', command: 'c' }));
+  });
+  const words = ['job', 'cancel', 'a', 'b', 'c', '--wait', '--url', url];
+  const { status, json } = await headgate([...words, '--json']);
+  expect(asked).toEqual(['POST a', 'POST b', 'POST c', 'GET a', 'GET b']);
+  expect([status, json.jobs]).toMatchObject([
+    1,
+    [
+      { job_id: 'a', status: 'cancelled' },
+      { job_id: 'b', status: 'running', cancelling: true, problem: { code: 'forbidden' } },
+      { job_id: 'c', problem: { code: 'overloaded' } },
+    ],
+  ]);
+  const { stdout } = await headgate(words);
+  expect(stdout).toBe('a cancelled\nb running, being stopped: as asked\nc not cancelled: as asked\n');
+});
+
 test('a stream that is refused when it is opened again ends the command', async () => {
   let opens = 0;
   const url = await serve((_request, response) => {
