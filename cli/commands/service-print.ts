@@ -1,6 +1,6 @@
 // The command `headgate service print`, which prints a systemd unit.
 import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { Option } from 'commander';
 import { command, configOption } from '../command.ts';
 import { readConfiguration } from '../configuration.ts';
@@ -23,7 +23,8 @@ export const servicePrint = command<{ readonly config?: string; readonly user: s
     const unit = serviceUnit({
       node: process.execPath,
       main: join(installation, 'dist/cli/main.js'),
-      config: dirname(config.mainFile),
+      // A directory stands for the config.yaml in it.
+      config: basename(config.mainFile) === 'config.yaml' ? dirname(config.mainFile) : config.mainFile,
       state: config.state.path,
       backups: config.backups.everyMs === null ? null : config.backups.into,
       user: options.user,

@@ -1,6 +1,6 @@
 // The commands that look at a configuration without a service: check, show, schema, and graphs of pipelines.
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -76,6 +76,15 @@ test('config show prints what the files give together, without anything secret',
   expect(json.needs_restart).toEqual(expect.arrayContaining(['api.listen', 'state.path']));
   expect(json.needs_restart).not.toContain('service.log_level');
   expect(JSON.parse((await headgate(['config', 'show'], { cwd })).stdout)).toEqual(json);
+});
+
+test('service print starts the configuration that it was given', async () => {
+  const cwd = workshop();
+  const unit = async (...words: string[]) =>
+    (await headgate(['service', 'print', ...words], { cwd })).stdout.match(/ start --config (\S+) /)?.[1];
+  expect([await unit(), await unit('--config', 'config.yaml')]).toEqual([cwd, cwd]);
+  renameSync(join(cwd, 'config.yaml'), join(cwd, 'other.yaml'));
+  expect(await unit('--config', 'other.yaml')).toBe(join(cwd, 'other.yaml'));
 });
 
 test('config schema prints the schemas that are shipped', async () => {
