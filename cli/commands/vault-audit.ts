@@ -6,8 +6,8 @@ import { addressOptions } from '../client/connect.ts';
 import { connectVault } from '../client/vault.ts';
 import { type CommandCall, command } from '../command.ts';
 import { exitStatus } from '../exit-status.ts';
-import { usageFailure } from '../failure.ts';
-import type { Output } from '../output.ts';
+import { CommandFailure, report, usageFailure } from '../failure.ts';
+import { Output } from '../output.ts';
 import { gather, parseInstant } from '../quantity.ts';
 import { table } from '../terminal/table.ts';
 import { printableJson } from '../terminal/text.ts';
@@ -57,7 +57,7 @@ export const vaultAudit = command<Options>({
     ...addressOptions(),
   ],
   statuses:
-    '0 verified, 1 a record was changed, removed, moved or added, or there is no vault, 69 the service cannot be reached to prune, 74 a file cannot be read or written, 78 configuration',
+    '0 verified, 1 a record was changed, removed, moved or added, or there is no vault, 69 the service cannot be reached to prune, 74 a file cannot be read or written (with --json, a document that has begun ends with "problem"), 78 configuration',
   async run(call) {
     const { io, out, options } = call;
     const { config, op, actor, principal, secret, outcome, file: files } = options;
@@ -66,10 +66,10 @@ export const vaultAudit = command<Options>({
     if (options.export !== undefined) return exportAndPrune(call, options.export);
     const { readAudit } = await import('../vault/audit.ts');
     const { readTrailFiles } = await import('../vault/trail-files.ts');
-    const show = out.json ? copy : draw;
-    const broken = await withVault(config, io, place =>
-      show(files ? readTrailFiles(place, files, wanted) : readAudit(place, wanted), out),
-    );
+    const read: Read = show =>
+      withVault(config, io, place => show(files ? readTrailFiles(place, files, wanted) : readAudit(place, wanted)));
+    const broken = out.json ? await copy(read, out) : await read(pages => draw(pages, out));
+    if (broken instanceof CommandFailure) return report(broken, new Output(io, false));
     if (broken !== null) out.note(`headgate: the audit trail is broken: ${broken}`);
     return broken === null ? exitStatus.ok : exitStatus.failed;
   },
@@ -122,16 +122,28 @@ async function exportAndPrune(call: CommandCall<Options>, file: string): Promise
   return exitStatus.ok;
 }
 
-/** Prints one JSON document, a record per line. Resolves with the reason why the trail is broken, or null. */
-async function copy(pages: AuditPages, out: Output): Promise<string | null> {
+/** Gives the pages of the trail to `show`, and resolves with its answer. Throws a `CommandFailure` if the trail cannot be read. */
+type Read = (show: (pages: AuditPages) => Promise<string | null>) => Promise<string | null>;
+
+/**
+ * Prints one JSON document, a record per line. Resolves with the reason why the trail is broken, or null. If the trail cannot be read after
+ * the first page, the document ends with the problem document, and the failure is the answer.
+ */
+async function copy(read: Read, out: Output): Promise<string | null | CommandFailure> {
   let separator = '{"records": [\n';
-  const broken = await eachPage(pages, async page => {
+  const add = async (page: readonly AuditLine[]): Promise<void> => {
     const records = page.map(line => printableJson(JSON.stringify(shown(line))));
     await out.piece(separator + records.join(',\n'));
     separator = ',\n';
+  };
+  const broken = await read(pages => eachPage(pages, add)).catch((error: unknown) => {
+    if (error instanceof CommandFailure && !separator.startsWith('{')) return error;
+    throw error;
   });
   const start = separator.startsWith('{') ? '{"records": [' : '\n';
-  await out.piece(`${start}], "verified": ${broken === null}}\n`);
+  const problem =
+    broken instanceof CommandFailure ? `, "problem": ${printableJson(JSON.stringify(broken.problem))}` : '';
+  await out.piece(`${start}], "verified": ${broken === null}${problem}}\n`);
   return broken;
 }
 

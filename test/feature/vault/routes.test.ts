@@ -213,6 +213,9 @@ test('the command exports verified records, has the service prune it, and verifi
   expect([kept.status, kept.json.verified, kept.json.records.length]).toEqual([0, true, json.records]);
   expect((await audit(['--file', other, '--op', 'secret.roll'])).json.records.length).toBeLessThan(json.records);
   expect((await audit(['--file', `${file}.3`])).status).toBe(74);
+  const half = await audit(['--file', other, '--file', `${file}.3`]);
+  expect([half.status, half.json.verified, half.json.problem.code]).toEqual([74, false, 'io_error']);
+  expect(half.json.records).toEqual(kept.json.records);
   expect((await audit(['--export', join(file, 'below')])).status).toBe(74);
   expect((await audit(['--export', `${file}.3`, '--before', '2020-01-01T00:00:00Z'])).json).toEqual({
     file: null,
