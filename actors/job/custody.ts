@@ -125,10 +125,9 @@ export function recover(state: JobState, turn: Turn, job: OpenAttempt): void {
     if (!chargeStopped(state, turn, job)) lane.lost.push(state.move(turn, job, 'lost', turn.nowUs));
   } else if (job.custody === 'sent') {
     job.open.noteBegun(job.index);
-    const waiting = state.move(turn, job, 'waiting', job.dueUs);
+    state.move(turn, job, 'waiting', job.dueUs);
     // The job may have started. As a suspect it is sent alone: if the service is killed again, the attempt is charged.
-    if (isStopped(state, job, turn.nowUs)) endStoppedWaiting(state, turn, waiting);
-    else lane.enqueueAttempt({ ...job, custody: 'suspect' });
+    lane.enqueueAttempt({ ...job, custody: 'suspect' });
   } else if (!hasRecord(job)) {
     if (isStopped(state, job, turn.nowUs)) endStoppedWaiting(state, turn, job);
     else lane.enqueueAttempt(job);

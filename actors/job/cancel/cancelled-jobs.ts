@@ -68,11 +68,12 @@ export function isStopped(state: JobState, job: OpenAttempt, nowUs: number): boo
 }
 
 /**
- * Whether the job has expired: its first attempt should have started by now and has not. A first attempt that was returned or
- * lost without being charged counts as not started.
+ * Whether the job has expired: it should have started by now and has not. A job whose attempt was returned or lost has started if its
+ * plugin code may have run.
  */
-function hasExpired(state: JobState, { open, index, attempt }: OpenAttempt, nowUs: number): boolean {
-  if (!open.isTimed || attempt > 1) return false;
+function hasExpired(state: JobState, job: OpenAttempt, nowUs: number): boolean {
+  const { open, index } = job;
+  if (!open.isTimed || !isUnstarted(job)) return false;
   const expiresUs = state.times.of(open, state.load(open), index)?.expiresUs ?? null;
   return expiresUs !== null && expiresUs <= nowUs;
 }

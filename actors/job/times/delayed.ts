@@ -146,7 +146,7 @@ export class Delayed {
   #expire(turn: Turn, open: OpenBlock, timer: Timer): boolean {
     const { state } = this.#options;
     if (open.plugin === pipelinePlugin) return this.#expireRuns(turn, open, timer);
-    const expired = this.#reached(turn, open, timer, 'expiresUs').filter(index => open.awaitsFirst(index));
+    const expired = this.#reached(turn, open, timer, 'expiresUs').filter(index => open.isUnstarted(index));
     const some = expired.slice(0, this.#left);
     this.#left -= some.length;
     endWaiting(state, turn, new Map([[open, new Set(some)]]));

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { refusedStart, shareGateway } from './gateway.ts';
+import { type Job, refusedStart, shareGateway } from './gateway.ts';
 import { echo, journal, step, worker } from './sources.ts';
 import { until } from './until.ts';
 
@@ -181,6 +181,21 @@ describe('a grace that is over', () => {
     await gateway.noted('start', id);
     expect(await gateway.term()).toEqual({ status: 0, signal: null });
     gateway.open('slow');
+    await gateway.start();
+    expect(await gateway.settled(id)).toMatchObject({ status: 'succeeded', attempt: 1 });
+  });
+
+  test('a job that has started and is queued again does not expire', async () => {
+    const { body } = await gateway.call('POST', '/plugin/worker/handle', {
+      payload: { gate: 'begun' },
+      expires: '1s',
+    });
+    const id = String(body['job_id']);
+    await gateway.noted('start', id);
+    const { expires_at } = (await gateway.job(id)) as Job & { readonly expires_at: string };
+    await until('its time has passed', () => Date.now() > Date.parse(expires_at));
+    expect(await gateway.term()).toEqual({ status: 0, signal: null });
+    gateway.open('begun');
     await gateway.start();
     expect(await gateway.settled(id)).toMatchObject({ status: 'succeeded', attempt: 1 });
   });

@@ -5,7 +5,7 @@ import { isHosted } from '../../../actors/job/records/job.ts';
 import { areTimed, type CallOptions, type JobTimes, timesOf } from '../../../actors/job/records/options.ts';
 import { decodeRescheduled } from '../../../actors/job/records/rescheduled.ts';
 import { readRunDeadlineKey } from '../../../actors/pipeline/records/run-deadline.ts';
-import { formatId, jobId } from '../../../runtime/ids.ts';
+import { blockOf, formatId, indexOf, jobId, parseId } from '../../../runtime/ids.ts';
 import type { WriteBatch } from '../../../runtime/store/batch.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import type { ReplyTo } from '../../../runtime/turn.ts';
@@ -126,7 +126,7 @@ export class Times {
     this.seen.woken++;
   }
 
-  /** A frame leaves: none of its jobs is delayed, has expired or is past its deadline. */
+  /** A frame leaves: none of its jobs is delayed, has expired before any of its code can have run, or is past its deadline. */
   frameHolds({ tasks }: HeldFrame, nowUs: number): void {
     for (const { id, attempt } of tasks) {
       const job = this.#commits.find(id);
@@ -136,7 +136,7 @@ export class Times {
       // A clock that was set back does not take back what has come.
       const isDue = runAtUs === null || runAtUs <= Math.max(nowUs, job.createdUs) || this.#woken.has(id);
       holds(isDue, () => `attempt ${attempt} of ${id} is handed out before its time`);
-      const isFirst = attempt === 1 && job.attempts.length === 0;
+      const isFirst = attempt === 1 && job.attempts.length === 0 && !this.#mayHaveBegun(id);
       holds(
         !isFirst || expiresUs === null || expiresUs > nowUs - seenUs,
         () => `the first attempt of ${id} is handed out, and it has expired`,
@@ -146,6 +146,12 @@ export class Times {
         () => `attempt ${attempt} of ${id} is handed out after its deadline`,
       );
     }
+  }
+
+  #mayHaveBegun(id: string): boolean {
+    const key = Buffer.from(blockOf(parseId(id)!));
+    const bytes = this.#reader.get('open', key);
+    return bytes !== undefined && openIn(key, bytes).hasBegun(indexOf(parseId(id)!));
   }
 
   /** Whether the job ended by a time of its own, rightly: then its plugin has no say. */
