@@ -8,7 +8,7 @@ import type { WorkNode, WorkStep } from '../definition/compile.ts';
 import { type Bound, bindEntries, isMissing, isOfElement, packEntries, textLengthOf } from '../expressions/template.ts';
 import type { Expansion } from '../fanout/expansion.ts';
 import { beginFanOut, type FanPlan } from '../fanout/fanout.ts';
-import { endTokens, markFork } from '../join/join.ts';
+import { endTokens, failLate, markFork } from '../join/join.ts';
 import type { TokenReuse } from '../reuse/token-reuse.ts';
 import type { Run, Scope } from '../run.ts';
 import type { RunTable } from '../run-table.ts';
@@ -44,11 +44,12 @@ export class StepStarter {
    * Starts the step for the token. May throw UnfinishedEvaluation, but only before it creates a job or fan-out. `held`: the number of the
    * token, if it has one.
    */
-  enter(run: Run, scope: Scope, number: number, { step, perElement }: WorkNode, token: Token, held: PartNumber): void {
+  enter(run: Run, scope: Scope, number: number, node: WorkNode, token: Token, held: PartNumber): void {
+    const { step } = node;
     const context = contextAt(step, token);
     const fault = context === null ? baggageFault(step.id) : contextFault(step.id, context.bytes);
     if (context === null || fault !== null) {
-      this.#table.fail(run, fault!);
+      this.#fail(run, scope, node, fault!);
       return;
     }
     const next = context === token.context ? token : carrying(token, context);
@@ -56,7 +57,13 @@ export class StepStarter {
     if (step.foreach === null) {
       if (!next.isReused || !this.#takeOver.single(run, scope, number, next))
         this.#single(run, scope, number, step, next, keep);
-    } else this.#fanOut(run, scope, number, step, perElement, next, held, keep);
+    } else this.#fanOut(run, scope, number, node, next, held, keep);
+  }
+
+  /** Fails the step for one token. */
+  #fail(run: Run, scope: Scope, { failsLate }: WorkNode, failure: string): void {
+    if (failsLate) failLate(this.#table, run, scope, failure);
+    else this.#table.fail(run, failure);
   }
 
   #single(run: Run, scope: Scope, node: number, step: WorkStep, token: Token, keep: StoreSections): void {
@@ -69,25 +76,25 @@ export class StepStarter {
   #fanOut(
     run: Run,
     scope: Scope,
-    node: number,
-    step: WorkStep,
-    perElement: boolean,
+    number: number,
+    node: WorkNode,
     token: Token,
     held: PartNumber,
     keep: StoreSections,
   ): void {
+    const { step, perElement } = node;
     const from = step.foreach!;
     const root = from.root === 'payload' ? token.payload : token.context;
     const list = root.bytesAt(from.keys);
     const count = list ? listCount(list) : -1;
     if (list === null || count < 0) {
       const what = list === null ? 'is missing' : 'is not a list';
-      this.#table.fail(run, `step "${step.id}": foreach: ${pathText(from)} ${what}`);
+      this.#fail(run, scope, node, `step "${step.id}": foreach: ${pathText(from)} ${what}`);
       return;
     }
     const planned = planWith(step, perElement, token, this.#table.evaluationLimits.stepBytes);
     if (planned === null) {
-      this.#table.fail(run, `step "${step.id}": with: ${problemWith(null)}`);
+      this.#fail(run, scope, node, `step "${step.id}": with: ${problemWith(null)}`);
       return;
     }
     const isLong = isParted(root.stored) || list.length > this.#table.partedBytesMin;
@@ -98,7 +105,7 @@ export class StepStarter {
       return;
     }
     const plan = {
-      ...positionAt(scope, node, token),
+      ...positionAt(scope, number, token),
       list: unpinned(list),
       ...(kept && { parted: kept }),
       ...planned,

@@ -7,6 +7,7 @@ import { echo, failing, step, worker } from './sources.ts';
 import { until } from './until.ts';
 
 const uses = (id: string, more: object = {}) => ({ id, uses: 'step', ...more });
+const patiently = uses('each', { foreach: 'payload.list', fail_fast: false });
 const tell = { id: 'tell', uses: 'echo' };
 const clean = { id: 'clean', uses: 'echo' };
 /** Runs until the test opens the gate that the payload of the run names. */
@@ -43,10 +44,8 @@ const gateway = shareGateway({
       on_failure: [tell],
       finally: [clean],
     },
-    {
-      name: 'patient',
-      steps: [uses('each', { foreach: 'payload.list', fail_fast: false }), uses('all', { join: 'all' })],
-    },
+    { name: 'patient', steps: [patiently, uses('all', { join: 'all' })] },
+    { name: 'listless', steps: [patiently, uses('more', { foreach: 'payload.list' })] },
     { name: 'gated', steps: [held('work')], on_failure: [tell], finally: [clean] },
     { name: 'waiting', steps: [{ id: 'work', uses: 'single' }], finally: [clean] },
     { name: 'late', deadline: '300ms', steps: [held('work')], on_failure: [tell], finally: [clean] },
@@ -163,6 +162,13 @@ test('with `fail_fast: false` all elements end before the run fails, and the joi
     status: 'failed',
     last_error: expect.stringMatching(/^step "each": step\.handle failed/),
   });
+});
+
+test('so they do if the list of a further `foreach` is missing for one of them', async () => {
+  const run = await gateway.ran('listless', { list: [{ result: {} }, { result: { list: [{}, {}] }, wait: 200 }] });
+  const { more } = await stepsOf(run.job_id);
+  expect(more).toEqual(['steps succeeded', 'steps succeeded']);
+  expect(run).toMatchObject({ status: 'failed', last_error: 'step "more": foreach: payload.list is missing' });
 });
 
 test('a run that fails goes through on_failure and finally, which are told how it went', async () => {
