@@ -1,19 +1,16 @@
 // What schedules do with the times that passed while the service was down, the schedule was paused, or the clock was set; and what a
 // reload changes.
-import { renameSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { missedMax } from '../../../actors/schedule/plan.ts';
 import { queueMax } from '../../../actors/schedule/records/schedule.ts';
 import { headgate } from '../../feature/cli/headgate.ts';
 import { openSource } from '../../feature/events/reader.ts';
+import { startClocked } from './clock.ts';
 import { everythingToken, type Settings } from './configuration.ts';
-import { Gateway, startGateway } from './gateway.ts';
+import { startGateway } from './gateway.ts';
 import { echo, failing, worker } from './sources.ts';
 import { until } from './until.ts';
 
-const preload = fileURLToPath(new URL('../proofs/clock.cjs', import.meta.url));
 const hourly = { plugin: 'echo', cron: '0 * * * *', if_running: 'allow' };
 
 const settings: Settings = {
@@ -44,31 +41,8 @@ type Schedule = {
   readonly history: Firing[];
 };
 
-class Clock {
-  readonly #file: string;
-
-  constructor(gateway: Gateway) {
-    this.#file = join(gateway.directory, 'clock');
-  }
-
-  /** Sets the clock of the service. */
-  set(time: string): void {
-    writeFileSync(`${this.#file}.new`, String(Date.parse(time) - Date.now()));
-    renameSync(`${this.#file}.new`, this.#file);
-  }
-
-  get environment() {
-    return { NODE_OPTIONS: `--require ${preload}`, CLOCK_PATH: this.#file };
-  }
-}
-
 async function startAt(time: string, given = settings) {
-  const gateway = new Gateway(given);
-  onTestFinished(() => gateway.discard());
-  const clock = new Clock(gateway);
-  clock.set(time);
-  gateway.launch({ environment: clock.environment });
-  await gateway.start();
+  const { gateway, clock } = await startClocked(time, given);
   const all = async (): Promise<{ readonly [id: string]: Schedule }> => {
     const { body } = await gateway.call('GET', '/schedules');
     return Object.fromEntries((body['schedules'] as Schedule[]).map(schedule => [schedule.id, schedule]));
