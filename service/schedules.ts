@@ -3,7 +3,7 @@ import type { RefusedWork, SubmitReply } from '../actors/job/protocol.ts';
 import type { RunSchedule, ScheduleReply } from '../actors/schedule/protocol.ts';
 import { firedRanges, hasFired } from '../actors/schedule/records/fired.ts';
 import { readSchedule } from '../actors/schedule/records/schedule.ts';
-import { removedSchedules, type ScheduleView, viewRemoved, viewSchedule } from '../actors/schedule/views/schedules.ts';
+import { removedIds, type ScheduleView, viewRemoved, viewSchedule } from '../actors/schedule/views/schedules.ts';
 import type { Config, ScheduleDefinition } from '../config/config.ts';
 import { nextDue } from '../runtime/calendar/recurrence.ts';
 import type { Link, PendingAsk } from '../runtime/link.ts';
@@ -21,6 +21,9 @@ export type ScheduleOptions = { readonly link: Link; readonly reader: Reader; re
  * `matched`: the number of occurrences of a backfill. `fired`: how many of them it would skip (`hasFired`). Null: more than `backfillMax`.
  */
 export type BackfillCount = { readonly matched: number; readonly fired: number } | null;
+
+/** A page of schedules. `isLast`: whether none follow. */
+export type SchedulePage = { readonly views: readonly ScheduleView[]; readonly isLast: boolean };
 
 export function openSchedules({ link, reader, config }: ScheduleOptions) {
   const slices = new Slices(() => reader.refresh());
@@ -50,6 +53,23 @@ export function openSchedules({ link, reader, config }: ScheduleOptions) {
     return found;
   }
 
+  /** The configured schedules in their order, then those that were removed and whose history is still kept. */
+  function* page(from: number, limit: number, nowMs: number): Sliced<SchedulePage> {
+    const { schedules } = config();
+    const configured = schedules.slice(from, from + limit);
+    const found = [...(yield* views(configured, nowMs))];
+    if (from + limit < schedules.length) return { views: found, isLast: false };
+    const removed = removedIds(reader, new Set(schedules.map(({ id }) => id)));
+    const at = Math.max(0, from - schedules.length);
+    const end = at + limit - configured.length;
+    for (const id of removed.slice(at, end)) {
+      const view = viewRemoved(reader, id);
+      if (view) found.push(view);
+      yield;
+    }
+    return { views: found, isLast: end >= removed.length };
+  }
+
   return {
     /** Resolves when the job is on disk, or refused. If the caller disconnects before the message is sent, no job is created. */
     run(id: string, asker: PendingAsk, idempotency?: RunSchedule['idempotency']): Promise<SubmitReply> {
@@ -62,11 +82,8 @@ export function openSchedules({ link, reader, config }: ScheduleOptions) {
     /** The schedules of these definitions, each as of the last commit at the time when it is read. */
     views: (definitions: readonly ScheduleDefinition[], nowMs: number): Promise<readonly ScheduleView[]> =>
       slices.share().run(views(definitions, nowMs)),
-    /** The removed schedules whose history is still kept. */
-    removed(): readonly ScheduleView[] {
-      reader.refresh();
-      return removedSchedules(reader, new Set(config().schedules.map(({ id }) => id)));
-    },
+    page: (from: number, limit: number, nowMs: number): Promise<SchedulePage> =>
+      slices.share().run(page(from, limit, nowMs)),
     /** A schedule that the configuration does not have, if its history is still kept. */
     removedOne(id: string): ScheduleView | undefined {
       if (id.length > idCharactersMax) return undefined;

@@ -117,7 +117,7 @@ const getSchedules = route({
   path: '/schedules',
   section,
   summary: 'Lists schedules in the order of the configuration, with their next occurrences and latest firings.',
-  notes: 'Schedules that were removed from the configuration follow on the last page for 30 days.',
+  notes: 'Schedules that were removed from the configuration follow for 30 days.',
   access: readers,
   query: { limit: integer(1, pageMax, pageDefault), cursor: cursor(schedulesList, 4) },
   answers: {
@@ -133,14 +133,11 @@ const getSchedules = route({
   async handle(call) {
     const { config, engine, query } = call;
     const { limit = pageDefault, cursor: at } = query;
-    const { schedules } = config;
     const from = at?.readUInt32BE() ?? 0;
-    const page = schedules.slice(from, from + limit);
-    const isLast = from + page.length >= schedules.length;
-    const views = await engine.schedules.views(page, call.nowMs());
-    const shown = [...views, ...(isLast ? engine.schedules.removed() : [])].map(scheduleDocument);
+    const { views, isLast } = await engine.schedules.page(from, limit, call.nowMs());
     const more = isLast ? {} : { next_cursor: writeCursor(schedulesList, numberBytes(from + limit)) };
-    return json(200, JSON.stringify({ schedules: shown, total: schedules.length, ...more }));
+    const total = config.schedules.length;
+    return json(200, JSON.stringify({ schedules: views.map(scheduleDocument), total, ...more }));
   },
 });
 

@@ -68,15 +68,14 @@ export function pausedSchedules(
   });
 }
 
-/** The schedules that have a record in the store but are not configured. `defined`: the ids of the configured schedules. */
+/** The ids of the schedules that have a record in the store but are not configured. `defined`: the ids of the configured schedules. */
+export function removedIds(reader: Reader, defined: ReadonlySet<string>): readonly string[] {
+  return Array.from(reader.keys('schedules', {}), scheduleIdOf).filter(id => !defined.has(id));
+}
+
+/** The schedules that have a usable record in the store but are not configured. */
 export function removedSchedules(reader: Reader, defined: ReadonlySet<string>): readonly ScheduleView[] {
-  const removed: ScheduleView[] = [];
-  for (const key of reader.keys('schedules', {})) {
-    const id = scheduleIdOf(key);
-    const view = defined.has(id) ? undefined : viewRemoved(reader, id);
-    if (view) removed.push(view);
-  }
-  return removed;
+  return removedIds(reader, defined).flatMap(id => viewRemoved(reader, id) ?? []);
 }
 
 /** A schedule that the configuration does not have. Undefined: the store has no usable record of it. */

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { headgate } from '../../feature/cli/headgate.ts';
 import { everythingToken } from './configuration.ts';
-import { shareGateway } from './gateway.ts';
+import { shareGateway, startGateway } from './gateway.ts';
 import { failing, worker } from './sources.ts';
 import { until } from './until.ts';
 
@@ -36,6 +36,24 @@ test('list shows state, target, times and the last outcome of each', async () =>
   const cursor = /^2 of 5; continue with --cursor (\S+)\n$/.exec(page.stderr)![1]!;
   const next = await run('list', '--limit', '2', '--cursor', cursor, '--json');
   expect(next.json).toMatchObject({ schedules: [{ id: 'broken' }, { id: 'held' }], total: 5 });
+});
+
+test('schedules that were removed follow the others, a page at a time', async () => {
+  const many = Array.from({ length: 300 }, (_, place) => ({ id: `many-${place}`, plugin: 'seen', ...never }));
+  const settings = { plugins: { seen: 'export const handle = () => ({});' } };
+  const own = await startGateway({ ...settings, schedules: [{ id: 'left', plugin: 'seen', ...never }, ...many] });
+  await own.reload({ ...settings, schedules: [{ id: 'left', plugin: 'seen', ...never }] });
+  const found: { id: string; state: string }[] = [];
+  for (let cursor: unknown, isFirst = true; isFirst || cursor !== undefined; isFirst = false) {
+    const { body } = await own.call('GET', `/schedules?limit=50${isFirst ? '' : `&cursor=${cursor}`}`);
+    const schedules = body['schedules'] as typeof found;
+    expect([schedules.length <= 50, body['total']]).toEqual([true, 1]);
+    found.push(...schedules);
+    cursor = body['next_cursor'];
+  }
+  expect(found[0]).toMatchObject({ id: 'left', state: 'active' });
+  const removed = found.filter(({ state }) => state === 'removed').map(({ id }) => id);
+  expect(removed.toSorted()).toEqual(many.map(({ id }) => id).toSorted());
 });
 
 test('run starts a job; with --wait the exit status says how it ended', async () => {

@@ -185,7 +185,7 @@ export class MemoryEngine implements Engine {
     pause: async () => ({ kind: 'refused', refusal: 'unavailable' }),
     resume: async () => ({ kind: 'refused', refusal: 'unavailable' }),
     views: async () => [],
-    removed: () => [],
+    page: async () => ({ views: [], isLast: true }),
     removedOne: () => undefined,
     count: async () => null,
   };
