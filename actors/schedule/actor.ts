@@ -52,8 +52,8 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
   const schedules: Map<string, OpenSchedule> = loadSchedules(reader, setAside);
   const due = new DueHeap<OpenSchedule>();
   const touched = new Set<OpenSchedule>();
-  /** By the id of a followed job: the schedule that started the job. */
-  const jobsOf = new Map<string, OpenSchedule>();
+  /** By the id of a followed job: the schedule that started the job, and whether the job is an occurrence. */
+  const jobsOf = new Map<string, { readonly schedule: OpenSchedule; readonly isOccurrence: boolean }>();
   let observations: PlainObservation[] = [];
   let endedAtOnce: JobId[] = [];
   let alarmMs: number | null = null;
@@ -70,8 +70,8 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
   };
   const firer = new Firer({ reader, jobs, pipeline, follow, observe });
 
-  function follow(schedule: OpenSchedule, job: JobId, begins: boolean): void {
-    jobsOf.set(formatId(job), schedule);
+  function follow(schedule: OpenSchedule, job: JobId, begins: boolean, isOccurrence: boolean): void {
+    jobsOf.set(formatId(job), { schedule, isOccurrence });
     jobs.followed.add(job);
     // A run may end in the turn in which it begins, for example because its condition is false. The actor handles such an end in a
     // later turn (`ended_at_once`).
@@ -90,7 +90,9 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
       const open = [...noted, ...(isRunning && last ? [last] : []), ...queue.flatMap(({ job }) => job ?? [])];
       for (const [name, job] of new Map(open.map(job => [formatId(job), job]))) {
         const status = jobs.endOf(job);
-        jobsOf.set(name, schedule);
+        const entry = history.find(entry => entry.kind === 'fired' && formatId(entry.job) === name);
+        const isByHand = entry?.kind === 'fired' && entry.dueMs === null;
+        jobsOf.set(name, { schedule, isOccurrence: !isByHand });
         if (status === null) jobs.followed.add(job);
         else endedBefore.push({ id: name, status: status ?? 'cancelled' });
       }
@@ -200,21 +202,21 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
   }
 
   function ended(turn: Turn, job: string, status: TerminalStatus): void {
-    const schedule = jobsOf.get(job);
+    const known = jobsOf.get(job);
     jobsOf.delete(job);
-    if (!schedule) return;
+    if (!known) return;
+    const { schedule, isOccurrence } = known;
     touched.add(schedule);
     const { record, definition } = schedule;
     const isLast = record.last !== null && formatId(record.last) === job;
     const place = record.history.findIndex(entry => entry.kind === 'fired' && formatId(entry.job) === job);
     const entry = record.history[place];
-    // The end of a job that was started by hand does not change the number of failures.
-    const counts = isLast || (entry?.kind === 'fired' && entry.dueMs !== null);
     schedule.change({
       history: entry?.kind === 'fired' ? record.history.with(place, { ...entry, status }) : record.history,
       isRunning: record.isRunning && !isLast,
       queue: record.queue.filter(waiting => waiting.job === null || formatId(waiting.job) !== job),
-      failures: counts ? failuresAfter(record.failures, status) : record.failures,
+      // The end of a job that was started by hand does not change the number of failures.
+      failures: isOccurrence ? failuresAfter(record.failures, status) : record.failures,
     });
     const { pauseAfterFailures: max = 0 } = definition ?? {};
     if (max > 0 && schedule.record.failures >= max && !record.pause) {

@@ -21,8 +21,11 @@ export type FiringPorts = {
   readonly reader: Reader;
   readonly jobs: ScheduledJobs & Pick<JobCalls, 'pauseOf'>;
   readonly pipeline: Pick<PipelineCalls, 'startRun' | 'isOpen'>;
-  /** Makes the schedule actor follow a new job of the schedule to its end. `begins`: whether the job begins instead of being queued. */
-  readonly follow: (schedule: OpenSchedule, job: JobId, begins: boolean) => void;
+  /**
+   * Makes the schedule actor follow a new job of the schedule to its end. `begins`: whether the job begins instead of being queued.
+   * `isOccurrence`: whether it was not started by hand.
+   */
+  readonly follow: (schedule: OpenSchedule, job: JobId, begins: boolean, isOccurrence: boolean) => void;
   readonly observe: (
     type: 'schedule.fired' | 'schedule.skipped',
     turn: Turn,
@@ -90,7 +93,7 @@ export class Firer {
     schedule.change({ lastDueMs: Math.max(lastDueMs, dueMs), ...next });
     schedule.add({ kind: 'fired', dueMs, firedMs, job, status: null, missed });
     this.#note(turn, schedule, dueMs);
-    this.#ports.follow(schedule, job, begins);
+    this.#ports.follow(schedule, job, begins, true);
     this.#observeFired(turn, schedule, dueMs, firedMs, missed, job);
     return null;
   }
@@ -102,7 +105,7 @@ export class Firer {
     const job = Buffer.from(reply.id);
     const firedMs = Math.floor(turn.nowUs / 1_000);
     schedule.add({ kind: 'fired', dueMs: null, firedMs, job, status: null, missed: 0 });
-    this.#ports.follow(schedule, job, true);
+    this.#ports.follow(schedule, job, true, false);
     this.#observeFired(turn, schedule, null, firedMs, 0, job);
     return reply;
   }
