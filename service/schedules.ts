@@ -2,7 +2,7 @@
 import type { RefusedWork, SubmitReply } from '../actors/job/protocol.ts';
 import type { RunSchedule, ScheduleReply } from '../actors/schedule/protocol.ts';
 import { firedRanges, hasFired } from '../actors/schedule/records/fired.ts';
-import { readSchedule } from '../actors/schedule/records/schedule.ts';
+import { pastUntilMs, readSchedule } from '../actors/schedule/records/schedule.ts';
 import { removedIds, type ScheduleView, viewRemoved, viewSchedule } from '../actors/schedule/views/schedules.ts';
 import type { Config, ScheduleDefinition } from '../config/config.ts';
 import { nextDue } from '../runtime/calendar/recurrence.ts';
@@ -28,10 +28,15 @@ export type SchedulePage = { readonly views: readonly ScheduleView[]; readonly i
 export function openSchedules({ link, reader, config }: ScheduleOptions) {
   const slices = new Slices(() => reader.refresh());
 
-  function* count({ id, recurrence }: ScheduleDefinition, fromMs: number, toMs: number): Sliced<BackfillCount> {
+  function* count(
+    { id, recurrence }: ScheduleDefinition,
+    fromMs: number,
+    toMs: number,
+    nowMs: number,
+  ): Sliced<BackfillCount> {
     const record = readSchedule(reader, id);
     if (!record) return { matched: 0, fired: 0 };
-    const untilMs = Math.min(toMs, record.lastDueMs);
+    const untilMs = Math.min(toMs, pastUntilMs(record, nowMs));
     const ranges = [...firedRanges(reader, id, untilMs + 1)];
     let matched = 0;
     let fired = 0;
@@ -90,7 +95,7 @@ export function openSchedules({ link, reader, config }: ScheduleOptions) {
       reader.refresh();
       return viewRemoved(reader, id);
     },
-    count: (definition: ScheduleDefinition, fromMs: number, toMs: number): Promise<BackfillCount> =>
-      slices.share().run(count(definition, fromMs, toMs)),
+    count: (definition: ScheduleDefinition, fromMs: number, toMs: number, nowMs: number): Promise<BackfillCount> =>
+      slices.share().run(count(definition, fromMs, toMs, nowMs)),
   };
 }

@@ -1,5 +1,5 @@
 // One step of a backfill. A backfill is an action that fires the occurrences of a past period that have not fired. It leaves the
-// schedule's `lastDueMs` and last job unchanged.
+// schedule's last job unchanged and, unless the schedule is off, also its `lastDueMs`.
 import { nextDue } from '../../runtime/calendar/recurrence.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
@@ -9,6 +9,7 @@ import type { Firer } from './firer.ts';
 import type { OpenSchedule } from './open-schedule.ts';
 import type { BackfillReport } from './protocol.ts';
 import { type FiredRange, firedRanges, hasFired } from './records/fired.ts';
+import { pastUntilMs } from './records/schedule.ts';
 
 /** The maximum number of occurrences that one step handles. */
 export const backfilledPerTurnMax = 256;
@@ -26,9 +27,10 @@ export type BackfillStep = {
 export function backfill({ reader, firer, turn, schedule, plan, cursor }: BackfillStep): BackfillReport {
   if (!schedule) return { cursor, done: 0, fired: 0, isOver: true, waits: null };
   const { id, record } = schedule;
-  const { recurrence, originMs } = record;
-  // Occurrences after `lastDueMs` are left to the schedule itself.
-  const untilMs = Math.min(plan.toMs, record.lastDueMs);
+  const { originMs } = record;
+  // The record of a schedule that is off may still have an earlier recurrence.
+  const { recurrence } = schedule.definition!;
+  const untilMs = Math.min(plan.toMs, pastUntilMs(record, Math.floor(turn.nowUs / 1_000)));
   const ranges = [...firedRanges(reader, id, untilMs + 1), ...firer.addedTo(schedule)];
   let lastMs = cursor === null ? plan.fromMs - 1 : dueOf(cursor);
   let done = 0;
@@ -53,6 +55,8 @@ export function backfill({ reader, firer, turn, schedule, plan, cursor }: Backfi
     lastMs = due;
   }
   if (range) firer.addRange(turn, schedule, range);
+  // Nothing fires after `lastDueMs`, also if the schedule is off.
+  if (done > 0) schedule.change({ lastDueMs: Math.max(record.lastDueMs, lastMs) });
   const isOver = due === null || due > untilMs;
   return { cursor: done + fired > 0 ? cursorOf(lastMs) : cursor, done, fired, isOver, waits };
 }

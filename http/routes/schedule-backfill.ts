@@ -89,7 +89,7 @@ const backfillSchedule = route({
     if (isProblem(idempotency)) return idempotency;
     const fromMs = Math.ceil(fromUs! / 1_000);
     const toMs = Math.floor(toUs! / 1_000);
-    const counted = await engine.schedules.count(found, fromMs, toMs);
+    const counted = await engine.schedules.count(found, fromMs, toMs, call.nowMs());
     if (counted === null) {
       const message = `is too far from "from": more than ${backfillMax} occurrences lie between them`;
       return mismatchProblem('invalid_request', [{ pointer: '/to', message }]);

@@ -92,6 +92,11 @@ export type ScheduleRecord = {
   readonly history: readonly Firing[];
 };
 
+/** Backfills may fire occurrences up to this time. A schedule that is on still has to decide on later ones itself. */
+export function pastUntilMs({ lastDueMs, offMs }: ScheduleRecord, nowMs: number): number {
+  return offMs === null ? lastDueMs : Math.max(lastDueMs, nowMs);
+}
+
 export function scheduleKey(id: string): Uint8Array {
   return Buffer.from(id);
 }

@@ -2,6 +2,7 @@
 // scopes, and backfills that are repeated or killed.
 import { expect, onTestFinished, test } from 'vitest';
 import { openSource } from '../../feature/events/reader.ts';
+import { startClocked } from './clock.ts';
 import { everythingToken, type Settings } from './configuration.ts';
 import { type Answer, type CallOptions, type Job, shareGateway } from './gateway.ts';
 import { failing, worker } from './sources.ts';
@@ -188,4 +189,58 @@ test('a backfill that is killed goes on, and fires each occurrence once', async 
   const { body: dry } = await order('long', 'backfill', { ...period, dry_run: true });
   expect(dry).toEqual({ matched: days, already_fired: days });
   expect((await gateway.call('GET', '/system/selfcheck')).body).toMatchObject({ status: 'ok', failures: [] });
+});
+
+test('a backfill of a schedule that is off goes by its present times, up to now', async () => {
+  const at = (cron: string, enabled: boolean) => ({
+    plugins: { seen },
+    schedules: [{ id: 'daily', plugin: 'seen', cron, enabled }],
+  });
+  const { gateway, clock } = await startClocked('2027-11-01T10:30:00Z', at('0 11 * * *', true));
+  clock.set('2027-11-01T11:00:00Z');
+  await until('it has fired', async () => {
+    const { body } = await gateway.call('GET', '/schedule/daily');
+    return (body['history'] as Firing[] | undefined)?.[0]?.outcome === 'succeeded';
+  });
+  await gateway.reload(at('0 12 * * *', false));
+  clock.set('2027-11-03T13:00:00Z');
+  const days = { from: '2027-11-01T00:00:00Z', to: '2027-11-30T00:00:00Z' };
+  const backfill = async (more = {}) =>
+    (await gateway.call('POST', '/schedule/daily/backfill', { ...days, ...more })).body;
+  expect(await backfill({ dry_run: true })).toEqual({ matched: 3, already_fired: 0 });
+  const { action_id } = await backfill();
+  await until('the action ends', async () => {
+    const { body } = await gateway.call('GET', `/action/${action_id}`);
+    return body['state'] === 'succeeded' && body['done'] === 3;
+  });
+  expect(await backfill({ dry_run: true })).toEqual({ matched: 3, already_fired: 3 });
+});
+
+test('the failure of an occurrence counts, also if more than the history shows have begun since', async () => {
+  const code = `
+export const handle = ({ event: { schedule } }) =>
+  schedule.due_at < '2027-11-01T10:04' ? { status: 'error', error: 'too early', retry: false } : {};
+`;
+  const { gateway, clock } = await startClocked('2027-11-01T10:00:30Z', {
+    plugins: { early: code },
+    instances: { one: { uses: 'early', parallelism: 1 } },
+    schedules: [
+      {
+        id: 'often',
+        plugin: 'one',
+        cron: '* * * * *',
+        catch_up: 'run_all',
+        if_running: 'allow',
+        pause_after_failures: 3,
+      },
+    ],
+  });
+  await until('it is loaded', async () => (await gateway.call('GET', '/schedule/often')).body['last_due_at']);
+  clock.set('2027-11-01T10:25:30Z');
+  await until('25 have ended', async () => {
+    const { body } = await gateway.call('GET', '/jobs?plugin=one&limit=50');
+    const jobs = body['jobs'] as Job[];
+    return jobs.length === 25 && jobs.every(({ completed_at }) => completed_at !== null);
+  });
+  expect((await gateway.call('GET', '/schedule/often')).body).toMatchObject({ state: 'paused' });
 });

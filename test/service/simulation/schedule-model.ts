@@ -101,8 +101,11 @@ export class ScheduleModel {
       const isTwice =
         this.#fired.has(name) || firing.findIndex(other => nameOf(other.id, other.dueMs) === name) < place;
       holds(!isTwice, () => `the occurrence ${name} fires twice`);
-      const { lastDueMs = 0 } = records.get(id) ?? stored.get(id) ?? {};
-      holds(lastDueMs >= dueMs, () => `the occurrence ${name} fires, and its commit does not note it`);
+      const { lastDueMs = 0, offMs = null } = records.get(id) ?? stored.get(id) ?? {};
+      holds(
+        offMs !== null || lastDueMs >= dueMs,
+        () => `the occurrence ${name} fires, and its commit does not note it`,
+      );
     }
     for (const { id, dueMs, tags } of firing) {
       const wanted = this.#definitions.get(id)!.tags;
@@ -110,7 +113,11 @@ export class ScheduleModel {
       holds(isSame, () => `the job of ${nameOf(id, dueMs)} has the tags ${tags}, and not those of the schedule`);
     }
     // A schedule goes on with what comes after its last occurrence. What comes before it is fired by backfills.
-    const isBackfill = ({ id, dueMs }: Fired) => dueMs <= (stored.get(id)?.lastDueMs ?? 0);
+    // One that is off fires only by them.
+    const isBackfill = ({ id, dueMs }: Fired) => {
+      const { lastDueMs = 0, offMs = null } = stored.get(id) ?? {};
+      return offMs !== null || dueMs <= lastDueMs;
+    };
     const own = firing.filter(fired => !isBackfill(fired));
     this.backfilled += firing.length - own.length;
     this.#fill(
@@ -158,6 +165,8 @@ export class ScheduleModel {
       const now = records.get(backfill.schedule) ?? record;
       // Where the schedule is gone, it ends at once.
       if (!record || !now || now.removedMs !== null) continue;
+      // The record of a schedule that is off may have other times than its definition.
+      if (record.offMs !== null) continue;
       const untilMs = Math.min(backfill.toMs, record.lastDueMs);
       const { recurrence, originMs } = record;
       let due = nextDue(recurrence, backfill.fromMs - 1, originMs);
