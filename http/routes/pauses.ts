@@ -17,7 +17,9 @@ export const pauseDaysMax = 3650;
 const pauseUsMax = pauseDaysMax * 86_400_000_000;
 
 const instant = Type.String({ format: 'date-time' });
-const command = Type.Optional(Type.String({ maxLength: 256, description: 'Only this command of the plugin.' }));
+const command = Type.Optional(
+  Type.String({ minLength: 1, maxLength: 256, description: 'Only this command of the plugin.' }),
+);
 
 const pauseFields = {
   reason: reasonSchema('Shown with the pause.'),

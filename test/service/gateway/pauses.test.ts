@@ -110,6 +110,7 @@ test('a pause of one command leaves the others alone', async () => {
   expect((await gateway.finished('echo/handle')).status).toBe('succeeded');
   // The pause of the plugin is another one: each ends for itself.
   await pause('plugin/echo');
+  expect((await control('plugin/echo/resume', { command: '' })).status).toBe(400);
   expect(await resume('plugin/echo', { command: 'say' })).toBe(true);
   await waitsFor(waiting, 'paused');
   expect(await resume('plugin/echo')).toBe(true);
