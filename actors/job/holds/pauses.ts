@@ -100,7 +100,7 @@ export class Pauses {
    */
   ofLane(lane: Lane): Hold | null {
     if (this.#known.size === 0) return null;
-    const pause = this.#ofPlugin(lane, null) ?? this.#find(system);
+    const pause = this.#ofPlugin(lane, null)[0] ?? this.#find(system);
     return pause && holdBy(pause, lane);
   }
 
@@ -108,7 +108,7 @@ export class Pauses {
   commandsOf(lane: Lane): ReadonlyMap<string, Hold> {
     if (this.#known.size === 0) return noCommands;
     const held = (lane.instance?.manifest.commands ?? []).flatMap(({ name }) => {
-      const pause = this.#ofPlugin(lane, name);
+      const [pause] = this.#ofPlugin(lane, name);
       return pause ? [[name, holdBy(pause, lane)] as const] : [];
     });
     return new Map(held);
@@ -118,7 +118,7 @@ export class Pauses {
   rejecting(lane: Lane, command: string, submittedBy: string): Pause | null {
     if (this.#known.size === 0) return null;
     if (isWebhook(submittedBy) && this.ofRestore) return this.ofRestore;
-    const found = [this.#ofPlugin(lane, command), this.#ofPlugin(lane, null), this.#find(system)];
+    const found = [...this.#ofPlugin(lane, command), ...this.#ofPlugin(lane, null), this.#find(system)];
     return found.find(pause => pause?.rejects) ?? null;
   }
 
@@ -144,14 +144,10 @@ export class Pauses {
     return [...this.#known.values()].filter(pause => hasExpired(pause) && !this.#probing.has(pauseKey(pause)));
   }
 
-  #ofPlugin({ name, instance }: Lane, command: string | null): Pause | null {
-    const own = this.#find({ kind: 'plugin', name, command });
-    if (own) return own;
-    for (const base of instance?.bases ?? []) {
-      const pause = this.#find({ kind: 'plugin', name: base, command });
-      if (pause) return pause;
-    }
-    return null;
+  /** The pauses of the plugin instance and of the plugins that it builds on, or of a command in them; its own first. */
+  #ofPlugin({ name, instance }: Lane, command: string | null): readonly Pause[] {
+    const names = [name, ...(instance?.bases ?? [])];
+    return names.flatMap(plugin => this.#find({ kind: 'plugin', name: plugin, command }) ?? []);
   }
 
   #find(target: PauseTarget): Pause | null {

@@ -224,6 +224,10 @@ test('with reject new calls get 503 and the time to come again; pausing again re
   expect([refused.status, refused.body['code']]).toEqual([503, 'paused']);
   expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(590);
   expect((await gateway.call('POST', '/plugin/letters/say', {})).status).toBe(503);
+  // A pause of its own that refuses nothing does not hide the one of its base.
+  await pause('plugin/letters');
+  expect((await gateway.call('POST', '/plugin/letters/say', {})).body).toMatchObject({ status: 503, code: 'paused' });
+  await resume('plugin/letters');
   expect((await gateway.finished('echo/say')).status).toBe('succeeded');
   await pause('plugin/mail');
   const taken = await gateway.submit('mail/say');
