@@ -38,11 +38,11 @@ export function settleTask(state: JobState, turn: Turn, frame: JobFrame, outcome
   const decision = decide({ verdict, permanent, retrySafe }, job.attempt, policy, state.random);
   const isDone = decision.kind === 'end' && decision.status === 'succeeded';
   const stop = isDone ? null : state.stopOf(job, turn.nowUs);
+  if (stop !== 'cancelled') countEnd(state, turn, frame.lane, verdict !== 'ok', frame.sentUs);
   if (stop) {
     endStopped(state, turn, job, stop, outcome.startedUs, body);
     return;
   }
-  if (frame.lane.breaker) countEnd(state, turn, frame.lane, verdict !== 'ok', frame.sentUs);
   if (decision.kind === 'end') state.end(turn, job, decision.status, outcome.startedUs, body);
   else state.retry(turn, job, decision.status, outcome.startedUs, body, decision.delayMs, 'waiting');
 }
@@ -76,17 +76,17 @@ export function charge(
   next: 'waiting' | 'suspect' = 'waiting',
   body = lostBody,
 ): void {
+  const { plugin, command } = job.open;
+  const lane = state.lane(plugin);
   const stop = state.stopOf(job, turn.nowUs);
+  if (stop !== 'cancelled') countEnd(state, turn, lane, true, job.dueUs);
   if (stop) {
     endStopped(state, turn, job, stop, startedUs, body);
     return;
   }
-  const { plugin, command } = job.open;
-  const retrySafe = state.lane(plugin).lastKnown(command)?.retrySafe ?? true;
+  const retrySafe = lane.lastKnown(command)?.retrySafe ?? true;
   const end = { verdict: 'error', permanent: false, retrySafe } as const;
   const decision = decide(end, job.attempt, state.policyOf(job), state.random);
-  const lane = state.lane(plugin);
-  if (lane.breaker) countEnd(state, turn, lane, true, job.dueUs);
   if (decision.kind === 'end') state.end(turn, job, decision.status, startedUs, body);
   else state.retry(turn, job, decision.status, startedUs, body, 0, next);
 }

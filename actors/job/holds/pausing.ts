@@ -41,10 +41,10 @@ export function endInTime(state: JobState, turn: Turn, pause: Pause): void {
   state.reviewHolds();
 }
 
-/** Counts an ended attempt of a lane with a breaker. `sentUs`: when the attempt was dispatched. */
+/** Counts an ended attempt of a lane, if the lane has a breaker. `sentUs`: when the attempt was dispatched. */
 export function countEnd(state: JobState, turn: Turn, lane: Lane, hasFailed: boolean, sentUs: number): void {
-  const { name, probingSinceUs } = lane;
-  const breaker = lane.breaker!;
+  const { name, probingSinceUs, breaker } = lane;
+  if (!breaker) return;
   const paused = state.pauses.ofInstance(name);
   if (paused) {
     // While the plugin is paused, only an attempt that was dispatched after the breaker became half open counts.
