@@ -131,7 +131,7 @@ export class JobState {
   #reviewHold(lane: Lane): void {
     const isDisabled = Object.hasOwn(this.config.disabledPlugins, lane.name);
     lane.hold = this.holds.ofLane(lane, isDisabled) ?? this.pauses.ofLane(lane);
-    lane.probingSinceUs = this.pauses.probingSince(lane);
+    lane.probe = this.pauses.probeOf(lane);
     lane.pauseCommands(this.pauses.commandsOf(lane));
   }
 

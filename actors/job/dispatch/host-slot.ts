@@ -130,14 +130,14 @@ function fairShare(slots: readonly HostSlot[], waiting: number): number {
   return Math.max(1, Math.floor(waiting / (framesPerPlace * places)));
 }
 
-/** The maximum number of jobs in the next frame. If the lane is isolated or its breaker is half open, jobs run one at a time. */
+/** The maximum number of jobs in the next frame. If the lane is isolated or its jobs try a breaker, they run one at a time. */
 export function tasksMax(
   lane: Lane,
   { runners, concurrency }: CommandLane,
   slots: readonly HostSlot[],
   runner: number,
 ): number {
-  if (lane.isIsolated || lane.probingSinceUs !== null) return 1;
+  if (lane.isIsolated || lane.probe) return 1;
   if (runner >= 0) return Math.min(lane.room, runners.room(runner, concurrency), frameTasksMax);
   return lane.kind === 'attempts' ? fairShare(slots, lane.waiting) : frameTasksMax;
 }

@@ -22,6 +22,9 @@ export type CommandLane = {
   readonly runners: Runners;
 };
 
+/** A half-open breaker (breaker.ts): its plugin, and since when it is half open, in µs. */
+export type Probe = { readonly plugin: string; readonly sinceUs: number };
+
 /** The kind of worker that runs jobs of a lane: threads, persistent processes, a program per attempt, or runners. */
 export type LaneKind = 'threads' | 'persistent' | 'attempts' | 'concurrent';
 
@@ -44,8 +47,8 @@ export class Lane extends Backlog {
   readonly lost: OpenAttempt[] = [];
   /** The circuit breaker. Null: none is configured. */
   breaker: Breaker | null = null;
-  /** When the lane's breaker became half open (breaker.ts), in µs. Null: the breaker is not half open. */
-  probingSinceUs: number | null = null;
+  /** The half-open breaker that the lane's jobs try. Null: there is none. */
+  probe: Probe | null = null;
   /** The retry policy in the newest configuration since the start that has this plugin. If no configuration had it: the default policy. */
   retry: RetryPolicy = retryDefault;
   /** Whether any command of the plugin has runners. */
@@ -202,9 +205,9 @@ export class Lane extends Backlog {
     return (this.#framesOf.get(plugin) ?? 0) > 0;
   }
 
-  /** How many more jobs of the lane may run at once. At most `parallelism` may run in total, or one while the lane's breaker is half open. */
+  /** How many more jobs of the lane may run at once. At most `parallelism` may run in total, or one while they try a breaker. */
   get room(): number {
     const most = this.instance?.parallelism ?? Number.POSITIVE_INFINITY;
-    return (this.probingSinceUs === null ? most : 1) - this.inFlight;
+    return (this.probe === null ? most : 1) - this.inFlight;
   }
 }

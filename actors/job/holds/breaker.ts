@@ -3,7 +3,8 @@
 //
 //   closed      the breaker counts attempts; too many failures open the breaker
 //   open        a pause by `breaker` holds the plugin's jobs; when it expires, the breaker becomes half open
-//   half open   one job at a time runs: if it succeeds, the breaker closes; if it fails, the breaker opens again
+//   half open   the plugin, and each instance that builds on it, runs one job at a time: if one succeeds, the breaker closes; if one fails,
+//               the breaker opens again
 import type { PluginInstance } from '../../../config/config.ts';
 
 export type BreakerLimits = NonNullable<PluginInstance['breaker']>;

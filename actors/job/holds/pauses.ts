@@ -3,7 +3,7 @@
 import { SetAside } from '../../../runtime/store/set-aside.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import type { Turn } from '../../../runtime/turn.ts';
-import type { Lane } from '../dispatch/lane.ts';
+import type { Lane, Probe } from '../dispatch/lane.ts';
 import { isWebhook } from '../records/counts.ts';
 import type { Hold } from '../records/hold.ts';
 import {
@@ -50,8 +50,8 @@ export class Pauses {
   }
 
   /**
-   * Makes the breaker that began this pause half open: one job at a time runs, and the end of that job closes the breaker or opens it
-   * again.
+   * Makes the breaker that began this pause half open: its plugin, and each instance that builds on it, runs one job at a time, and the
+   * end of such a job closes the breaker or opens it again.
    */
   probe(pause: Pause, nowUs: number): void {
     this.#probing.set(pauseKey(pause), nowUs);
@@ -65,10 +65,14 @@ export class Pauses {
     this.#probing.clear();
   }
 
-  /** When the lane's breaker became half open (breaker.ts), in µs. Null: the breaker is not half open. */
-  probingSince({ name }: Lane): number | null {
+  /** The half-open breaker that jobs of the lane try: its own, otherwise that of a plugin that it builds on. Null: there is none. */
+  probeOf({ name, instance }: Lane): Probe | null {
     if (this.#probing.size === 0) return null;
-    return this.#probing.get(pauseKey({ kind: 'plugin', name, command: null })) ?? null;
+    for (const plugin of [name, ...(instance?.bases ?? [])]) {
+      const sinceUs = this.#probing.get(pauseKey({ kind: 'plugin', name: plugin, command: null }));
+      if (sinceUs !== undefined) return { plugin, sinceUs };
+    }
+    return null;
   }
 
   /** The pause of this plugin instance, even if its breaker is half open. Null: there is none. */

@@ -41,18 +41,20 @@ export function endInTime(state: JobState, turn: Turn, pause: Pause): void {
   state.reviewHolds();
 }
 
-/** Counts an ended attempt of a lane, if the lane has a breaker. `sentUs`: when the attempt was dispatched. */
+/**
+ * Counts an ended attempt of a lane: it closes or opens the half-open breaker that it has tried, otherwise the lane's own breaker counts it.
+ * `sentUs`: when the attempt was dispatched.
+ */
 export function countEnd(state: JobState, turn: Turn, lane: Lane, hasFailed: boolean, sentUs: number): void {
-  const { name, probingSinceUs, breaker } = lane;
-  if (!breaker) return;
-  const paused = state.pauses.ofInstance(name);
-  if (paused) {
-    // While the plugin is paused, only an attempt that was dispatched after the breaker became half open counts.
-    if (probingSinceUs === null || sentUs < probingSinceUs) return;
-    if (hasFailed) open(state, turn, lane, 'its trial job failed');
-    else endPause(state, turn, paused, breakerName);
+  const { name, breaker, probe } = lane;
+  if (probe && sentUs >= probe.sinceUs) {
+    const { plugin } = probe;
+    const reason = plugin === name ? 'its trial job failed' : `the trial job of ${name} failed`;
+    if (hasFailed) open(state, turn, state.lane(plugin), reason);
+    else endPause(state, turn, { kind: 'plugin', name: plugin, command: null }, breakerName);
     return;
   }
+  if (!breaker || state.pauses.ofInstance(name)) return;
   const { failures, of } = breaker.limits;
   if (breaker.isTripped(hasFailed)) open(state, turn, lane, `${failures} of its last ${of} attempts failed`);
 }

@@ -32,9 +32,9 @@ function holdOf({ hold }: Lane): LaneHold | null {
   return { reason, detail, sinceUs, ...(untilUs !== undefined && { untilUs }) };
 }
 
-function breakerOf({ pauses }: JobState, { name, breaker, probingSinceUs }: Lane): BreakerState | null {
+function breakerOf({ pauses }: JobState, { name, breaker, probe }: Lane): BreakerState | null {
   if (breaker === null) return null;
-  if (probingSinceUs !== null) return 'half_open';
+  if (probe?.plugin === name) return 'half_open';
   return pauses.ofInstance(name)?.by === breakerName ? 'open' : 'closed';
 }
 

@@ -15,6 +15,8 @@ export async function handle(request) {
 const settings = {
   plugins: { trying },
   instances: {
+    base: { uses: 'trying', breaker: { failures: 1, of: 1, for: '100ms' } },
+    built: { uses: 'base' },
     slow: { uses: 'trying', breaker: { failures: 2, of: 2, for: '1h' } },
   },
 };
@@ -33,7 +35,10 @@ function resumeAtEnd(plugin: string): void {
 test('attempts that their jobs’ deadlines have stopped count, and cancelled ones do not', async () => {
   resumeAtEnd('slow');
   const submit = async (fields: object) => {
-    const { status, body } = await gateway.call('POST', '/plugin/slow/handle', { payload: { gate: 'never' }, ...fields });
+    const { status, body } = await gateway.call('POST', '/plugin/slow/handle', {
+      payload: { gate: 'never' },
+      ...fields,
+    });
     expect(status).toBe(202);
     return String(body['job_id']);
   };
@@ -47,4 +52,32 @@ test('attempts that their jobs’ deadlines have stopped count, and cancelled on
   for (let count = 0; count < 2; count++)
     expect((await gateway.settled(await submit({ deadline: '1s' }))).status).toBe('timed_out');
   expect(await pauses()).toMatchObject([{ by: 'breaker', reason: '2 of its last 2 attempts failed' }]);
+});
+
+/** The number of jobs of the plugin that hosts have. */
+async function activeOf(plugin: string): Promise<unknown> {
+  const { body } = await gateway.call('GET', '/analytics/queue');
+  const lanes = body['plugin_lanes'] as readonly Record<string, unknown>[];
+  return lanes.find(lane => lane['plugin'] === plugin)?.['active_count'];
+}
+
+test('while a breaker is half open, an instance that builds on its plugin runs one job at a time, and closes it', async () => {
+  resumeAtEnd('base');
+  await gateway.finished('base/handle', { fail: true });
+  const ids: string[] = [];
+  for (let count = 0; count < 4; count++) ids.push(await gateway.submit('built/handle', { gate: 'trial' }));
+  await gateway.noted('start', ids[0]!);
+  expect(await activeOf('built')).toBe(1);
+  gateway.open('trial');
+  expect((await gateway.allSettled(ids)).map(({ status }) => status)).toEqual(Array(4).fill('succeeded'));
+  expect(await pauses()).toEqual([]);
+});
+
+test('a job of such an instance that fails opens the breaker again', async () => {
+  resumeAtEnd('base');
+  await gateway.finished('base/handle', { fail: true });
+  const { completed_at: at } = await gateway.finished('built/handle', { fail: true });
+  const [pause] = await pauses();
+  expect(pause).toMatchObject({ target: { name: 'base' }, by: 'breaker', reason: 'the trial job of built failed' });
+  expect(Date.parse(String(pause!['since']))).toBeGreaterThanOrEqual(Date.parse(at!));
 });
