@@ -42,9 +42,14 @@ export type ActOptions = WhereOptions & {
 export type ActionDocument = {
   readonly action_id: string;
   readonly state: string;
-  readonly do: JobOperation;
+  readonly do: JobOperation | 'backfill';
   readonly from?: string;
-  readonly where: { readonly [filter: string]: unknown };
+  /** Absent for a backfill. */
+  readonly where?: { readonly [filter: string]: unknown };
+  /** Of a backfill: the schedule, and the period whose times it fires. */
+  readonly schedule?: string;
+  readonly from_time?: string;
+  readonly to_time?: string;
   readonly by: string;
   readonly created_at: string;
   readonly completed_at: string | null;
@@ -197,10 +202,14 @@ export function actionLines(action: ActionDocument): TerminalLine[] {
     ...(perSecond === undefined ? [] : [`${perSecond} a second`]),
     ...(reason === undefined ? [] : [reason]),
   ];
+  const deed =
+    where === undefined
+      ? `${action.do} of ${action.schedule}, from ${formatAt(action.from_time!)} to ${formatAt(action.to_time!)}`
+      : `${action.do}${from === undefined ? '' : ` from ${from}`} where ${JSON.stringify(where)}`;
   return [
     [`${action.action_id} `, statusPiece(action.state)],
-    `${action.do}${from === undefined ? '' : ` from ${from}`} where ${JSON.stringify(where)}${more.length > 0 ? `; ${more.join('; ')}` : ''}`,
-    `by ${action.by}, of the jobs as of ${formatAt(action.up_to)}`,
+    [deed, ...more].join('; '),
+    `by ${action.by}${where === undefined ? '' : `, of the jobs as of ${formatAt(action.up_to)}`}`,
     progressText(action),
   ];
 }

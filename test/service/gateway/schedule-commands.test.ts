@@ -103,6 +103,9 @@ test('backfill counts, and starts an action', async () => {
     const { body } = await gateway.call('GET', `/action/${started.json.action_id}`);
     return body['state'] === 'succeeded' && body['done'] === 2;
   });
+  const words = ['action', 'show', started.json.action_id, '--url', gateway.url];
+  const { stdout } = await headgate(words, { env: { HEADGATE_TOKEN: everythingToken } });
+  expect(stdout).toMatch(/\nbackfill of daily, from 2026-.* to 2026-.*; moved\nby api:test\n2 done of 2\n$/);
   expect((await run('backfill', 'daily', ...days, '--dry-run')).stdout).toBe('2 occurrences; already fired: 2\n');
   expect((await run('backfill', 'daily', ...days)).stdout).toMatch(/^[0-9a-f-]{36} {2}2 occurrences\n$/);
   const unbound = await run('backfill', 'daily', '--from', '2d');
