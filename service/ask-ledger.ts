@@ -1,5 +1,4 @@
-// Questions to the job actor on the ledger thread. A cancel is sent in the same way, because it can be repeated like a question.
-import type { CancelReply } from '../actors/job/cancel/cancel-protocol.ts';
+// Questions to the job actor on the ledger thread.
 import type { HeldReply, IdleReply, SetAsideReply, WaitsReply } from '../actors/job/protocol.ts';
 import type { QueueReply } from '../actors/job/reports/queue-protocol.ts';
 import type { Link } from '../runtime/link.ts';
@@ -10,7 +9,6 @@ type Replies = {
   readonly ask_waits: WaitsReply;
   readonly ask_held: HeldReply;
   readonly ask_set_aside: SetAsideReply;
-  readonly cancel: CancelReply;
 };
 
 /** Asks the ledger. Null: the ledger thread has ended, or refuses messages at the moment. */

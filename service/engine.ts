@@ -122,12 +122,13 @@ export function openEngine({ link, reader, gauges, hub, selecting, log, ...parts
       return findJob(reader, id, blocks);
     },
     /**
-     * Cancels a job, or a run with all its jobs. Resolves with the status of the job after the commit. Null: the ledger refused, or did not
-     * answer in time.
+     * Cancels a job, or a run with all its jobs. Resolves with the status of the job after the commit. Null: the ledger thread has
+     * ended, or did not answer in time.
      */
-    async cancel(cancel: Omit<CancelJob, 'kind' | 'replyTo'>): Promise<CancelReply | null> {
+    async cancel(cancel: Omit<CancelJob, 'kind' | 'replyTo'>): Promise<CancelReply | RefusedWork | null> {
       const late = sleep(cancelMsMax, null, { ref: false });
-      return Promise.race([askLedger(link, { kind: 'cancel', ...cancel }), late]);
+      const asked = link.ask<CancelReply | RefusedWork>('job', { kind: 'cancel', ...cancel }).catch(() => null);
+      return Promise.race([asked, late]);
     },
     /** The reason why an unsettled job waits; null if the job does not wait, or if the ledger did not answer in time. */
     async waits(id: JobId): Promise<Waits | null> {

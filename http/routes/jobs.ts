@@ -24,6 +24,7 @@ import {
 } from '../openapi/schemas.ts';
 import { type HttpProblem, problem } from '../problem.ts';
 import { flag, oneOf } from '../query.ts';
+import { refusalDetails } from '../refusal.ts';
 import { anyOf, type HttpCall, json, type Route, route } from '../route.ts';
 import { jobTagsSchema } from '../tags.ts';
 import { waitedAnswer, waitNotes, waitOf, waitParameter } from '../wait.ts';
@@ -262,7 +263,7 @@ const cancelJob = route({
   access: anyOf('jobs:rw'),
   body: cancelBody,
   query: { force: flag },
-  problems: ['unknown_job', 'already_settled', 'ending'],
+  problems: ['unknown_job', 'already_settled', 'ending', 'unavailable', 'disk_full', 'stopping'],
   answers: {
     200: {
       description: 'The job is cancelled.',
@@ -285,6 +286,7 @@ const cancelJob = route({
     const { force = false } = query;
     const reply = await engine.cancel({ id, by: caller!.origin, reason, detached, force });
     if (reply === null) return problem('unavailable', 'the ledger does not answer right now');
+    if (reply.kind === 'refused') return problem(reply.refusal, refusalDetails[reply.refusal]);
     const { status: stands, isEnding } = reply;
     const text = formatId(id);
     if (isEnding) return problem('ending', inFinally);

@@ -1,4 +1,4 @@
-// What a job waits for is left out where the ledger does not answer in time, or cannot be asked.
+// What a cancel answers if the ledger refuses it. What a job waits for is left out where the ledger does not answer in time, or cannot be asked.
 import { expect, test } from 'vitest';
 import { Hub } from '../../../actors/hub/hub.ts';
 import { jobId } from '../../../runtime/ids.ts';
@@ -12,6 +12,12 @@ function engineThatAsks(ask: () => Promise<unknown>) {
   const parts = { link: { ask }, hub: new Hub(), reader: {}, config: makeConfig, uiSessions: { endings: 0 } };
   return openEngine(parts as unknown as EngineOptions);
 }
+
+test('a cancel that the ledger refuses says why', async () => {
+  const refused = { kind: 'refused', refusal: 'disk_full' };
+  const engine = engineThatAsks(async () => refused);
+  expect(await engine.cancel({ id, by: 'api:test', reason: null })).toEqual(refused);
+});
 
 test.each([
   ['an answer', async () => ({ kind: 'waits', waits }), waits],

@@ -196,7 +196,7 @@ export class MemoryEngine implements Engine {
     unsettled: () => ({ jobs: 0, delayed: 0, runs: 0, oldestMs: null, commands: [] }),
   };
   readonly backups: Engine['backups'] = { write: async () => ({ kind: 'refused', reason: 'there is no disk here' }) };
-  readonly cancel = async () => null;
+  readonly cancel = async () => this.refusal && { kind: 'refused' as const, refusal: this.refusal };
   readonly uiSessions = new UiSessions({ read: () => [], replace: () => {} }, Date.now);
   readonly version = '0.1.0';
   readonly metrics: Engine['metrics'] = { requests: new RequestMeter(), text: async () => Buffer.from('# EOF\n') };

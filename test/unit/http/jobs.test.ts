@@ -170,3 +170,11 @@ describe('GET /job/{job_id}/tree', () => {
     expect((await fetch(`${gateway.url}/healthz`)).status).toBe(200);
   });
 });
+
+test('a cancel that the ledger refuses is refused with its reason', async () => {
+  const { jobId } = gateway.engine.addJob('queued');
+  gateway.engine.refusal = 'disk_full';
+  const answer = await fetch(`${gateway.url}/job/${jobId}/cancel`, { method: 'POST', headers });
+  gateway.engine.refusal = null;
+  expect([answer.status, await answer.json()]).toEqual([503, expect.objectContaining({ code: 'disk_full' })]);
+});
