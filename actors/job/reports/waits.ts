@@ -28,9 +28,9 @@ export function waitsOf(state: JobState, { pause }: Dispatcher, id: JobId, nowUs
   const index = indexOf(id);
   if (!open || index >= open.count || open.isSettled(index)) return null;
   if (open.plugin === headgatePlugin) return null;
+  const block = open.isTimed ? setAside.read('blocks', key, () => findBlock(reader, id) ?? null) : null;
+  const times = block ? storedTimes(reader, key, block, index) : null;
   if (open.isDelayed(index)) {
-    const block = setAside.read('blocks', key, () => findBlock(reader, id) ?? null);
-    const times = block ? storedTimes(reader, key, block, index) : null;
     if (block && times?.runAtUs === null)
       return {
         reason: 'schedule_queue',
@@ -41,11 +41,13 @@ export function waitsOf(state: JobState, { pause }: Dispatcher, id: JobId, nowUs
     const detail = 'its time to run has not come';
     return { reason: 'run_at', detail, sinceUs: 0, ...(runAtUs !== null && { untilUs: runAtUs }) };
   }
+  const runAtUs = times?.runAtUs ?? 0;
   if (open.plugin === pipelinePlugin) {
     const pause = state.pauses.ofPipeline(open.command);
     const isHeld = pause !== null && !(pause.kind === 'system' && state.openRuns.exemptSince(id) !== null);
-    if (!isHeld) return { reason: 'children', detail: 'its jobs have not all settled', sinceUs: 0 };
-    const { sinceUs, untilUs } = pause;
+    if (!isHeld) return { reason: 'children', detail: 'its jobs have not all settled', sinceUs: runAtUs };
+    const { untilUs } = pause;
+    const sinceUs = Math.max(pause.sinceUs, runAtUs);
     const detail = `${pauseText(pause)}; its runs begin no new step`;
     return { reason: 'paused', detail, sinceUs, ...(untilUs !== null && { untilUs }) };
   }
@@ -54,23 +56,25 @@ export function waitsOf(state: JobState, { pause }: Dispatcher, id: JobId, nowUs
   const lane = state.lane(open.plugin);
   const hold = lane.holdOf(open.command, lane.hold?.isOfService && isExempt(state, { open, index }));
   const isDue = next.dueUs <= nowUs;
+  const endedUs = next.attempt > 1 ? (latestAttempt(reader, id)?.attempt.completedUs ?? 0) : 0;
+  const dueUs = Math.max(next.dueUs, runAtUs);
   if (hold && (isDue || hold.reason !== 'paused')) {
-    const { reason, detail, sinceUs, untilUs } = hold;
+    const { reason, detail, untilUs } = hold;
+    // A pause holds a job once it is due; any other hold also while the job waits for a retry.
+    const sinceUs = Math.max(hold.sinceUs, reason === 'paused' ? dueUs : Math.max(endedUs, runAtUs));
     return { reason, detail, sinceUs, ...(untilUs !== undefined && { untilUs }) };
   }
   if (!isDue) {
-    const sinceUs = latestAttempt(reader, id)?.attempt.completedUs ?? 0;
     const detail = `attempt ${next.attempt} of ${state.policyOf({ open, index }).attemptsMax}`;
-    return { reason: 'retry', detail, sinceUs, untilUs: next.dueUs };
+    return { reason: 'retry', detail, sinceUs: endedUs, untilUs: next.dueUs };
   }
-  const sinceUs = next.dueUs;
   if (pause)
     return {
       reason: pause.isDisk ? 'disk' : 'worker',
       detail: pause.detail,
-      sinceUs: Math.max(pause.sinceUs, sinceUs),
+      sinceUs: Math.max(pause.sinceUs, dueUs),
     };
-  return { reason: 'worker', detail: crowd(lane), sinceUs };
+  return { reason: 'worker', detail: crowd(lane), sinceUs: dueUs };
 }
 
 function crowd(lane: Lane): string {

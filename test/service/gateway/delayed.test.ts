@@ -54,6 +54,17 @@ async function counts(): Promise<Answer['body']> {
   return (await gateway.call('GET', '/analytics/queue')).body;
 }
 
+test('a job or run that becomes due during a pause waits for its end since then', async () => {
+  await pause('plugin/echo');
+  await pause('pipeline/bound');
+  for (const path of ['/plugin/echo/say', '/pipeline/bound']) {
+    const { job_id: id, run_at } = await call(path, { delay: '100ms' });
+    const { waits_for: waits } = await gateway.waiting(id, 'paused');
+    expect((waits as { since: string }).since).toBe(run_at);
+    await gateway.call('POST', `/job/${id}/cancel`);
+  }
+});
+
 test('a delayed job says when it runs, and runs then', async () => {
   const { job_id: id, ...job } = await call('/plugin/echo/say', { payload: { n: 1 }, delay: '1d' });
   expect(job).toMatchObject({ status: 'queued', started_at: null, waits_for: { reason: 'run_at', until: job.run_at } });
