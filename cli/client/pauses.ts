@@ -37,10 +37,17 @@ export function pausedUntil({ until, reject }: PauseDocument): string {
   return reject ? `${end}; new calls are refused` : end;
 }
 
+/** Whether the pause has expired and is listed only because its breaker is half open. */
+function isHalfOpen({ by, until }: PauseDocument): boolean {
+  return by === 'breaker' && until !== undefined && Date.parse(until) <= Date.now();
+}
+
 export function pauseLines(pauses: readonly PauseDocument[]): TerminalLine[] {
   return pauses.flatMap(pause => {
     const { target, by, since, reason } = pause;
     const why = reason === undefined ? '' : `: ${reason}`;
+    if (isHalfOpen(pause))
+      return [[{ text: 'breaker  ', style: 'yellow' }, `${targetName(target)} is half open: the next job tries${why}`]];
     const line: TerminalLine = [
       { text: 'paused   ', style: 'yellow' },
       `${targetName(target)} by ${by} since ${formatAt(since)}, ${pausedUntil(pause)}${why}`,

@@ -33,6 +33,11 @@ export function targetText({ kind, name, command }: PauseTarget): string {
   return `the ${kind} ${name}${command === undefined ? '' : `, command ${command}`}`;
 }
 
+/** Whether the pause has expired and is listed only because its breaker is half open. */
+export function isHalfOpen({ by, until }: PauseView, nowMs: number): boolean {
+  return by === 'breaker' && until !== undefined && Date.parse(until) <= nowMs;
+}
+
 /** What a pause of the target does. */
 export function pauseText({ kind, command }: PauseTarget): string {
   const until = 'until it is resumed, even after a restart';

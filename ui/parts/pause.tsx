@@ -3,10 +3,11 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { act } from '../core/actions.ts';
 import { request } from '../core/api.ts';
+import { now } from '../core/format.ts';
 import { may } from '../core/session.ts';
 import { Button, Time } from './index.ts';
 import { PauseDialog, pausePath } from './pause-dialog.tsx';
-import { type PauseTarget, type PauseView, targetText } from './pause-words.ts';
+import { isHalfOpen, type PauseTarget, type PauseView, targetText } from './pause-words.ts';
 
 /** The pause of this target itself; a pause of the whole service is another. */
 export function pauseOf(pauses: readonly PauseView[] | undefined, target: PauseTarget): PauseView | undefined {
@@ -18,6 +19,12 @@ export function pauseOf(pauses: readonly PauseView[] | undefined, target: PauseT
 /** Who paused it, since when, until when, and why. */
 export function PauseNote({ pause }: { pause: PauseView }): JSX.Element {
   const { by, since, until, reason, reject } = pause;
+  if (isHalfOpen(pause, now.value))
+    return (
+      <span class="pause-note">
+        <span aria-hidden="true">◐</span> Breaker half open: the next job tries
+      </span>
+    );
   return (
     <span class="pause-note">
       <span aria-hidden="true">‖</span> {by === 'breaker' ? 'Breaker open' : `Paused by ${by}`}, <Time at={since} />

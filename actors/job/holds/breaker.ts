@@ -9,9 +9,6 @@ import type { PluginInstance } from '../../../config/config.ts';
 
 export type BreakerLimits = NonNullable<PluginInstance['breaker']>;
 
-/** The value of `by` in the pauses that breakers begin. */
-export const breakerName = 'breaker';
-
 export class Breaker {
   readonly limits: BreakerLimits;
   /** How the last attempts ended, oldest first. 1: the attempt failed; 0: it did not. */

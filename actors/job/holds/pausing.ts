@@ -3,8 +3,7 @@ import type { Turn } from '../../../runtime/turn.ts';
 import type { Lane } from '../dispatch/lane.ts';
 import type { JobState } from '../job-state.ts';
 import { writeHoldEnd } from '../records/hold-ends.ts';
-import { type Pause, type PauseTarget, restoreName } from '../records/pause.ts';
-import { breakerName } from './breaker.ts';
+import { breakerName, type Pause, type PauseTarget, restoreName } from '../records/pause.ts';
 
 /**
  * Begins a pause and returns it. If the service is paused because its state was restored, a new pause of the service takes over the `by` of

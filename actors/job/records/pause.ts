@@ -33,6 +33,14 @@ export function isRestoreHold({ kind, by }: Pause): boolean {
   return kind === 'system' && by === restoreName;
 }
 
+/** The `by` of the pauses that breakers begin. */
+export const breakerName = 'breaker';
+
+/** Whether this pause has expired and is stored only because its breaker is half open. */
+export function isHalfOpen({ by, untilUs }: Pause, nowUs: number): boolean {
+  return by === breakerName && untilUs !== null && untilUs <= nowUs;
+}
+
 /** The key of the pause's record in `pauses`. */
 export function pauseKey({ kind, name, command }: PauseTarget): string {
   return `${kind}\0${name}\0${command ?? ''}`;

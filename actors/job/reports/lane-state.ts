@@ -4,10 +4,10 @@ import { blockKeyMs } from '../../../runtime/ids.ts';
 import { readable } from '../../../runtime/store/set-aside.ts';
 import type { Backlog } from '../dispatch/backlog.ts';
 import type { Lane } from '../dispatch/lane.ts';
-import { breakerName } from '../holds/breaker.ts';
 import type { JobState } from '../job-state.ts';
 import { firstAttempt, type OpenAttempt } from '../open-attempt.ts';
 import { decodeBlock } from '../records/block.ts';
+import { breakerName } from '../records/pause.ts';
 import { storedTimes } from '../records/rescheduled.ts';
 import type { BreakerState, LaneHold, LaneState } from './queue-protocol.ts';
 

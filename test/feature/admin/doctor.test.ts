@@ -334,6 +334,13 @@ test('a pause is listed, and only one of more than a day fails', async () => {
   const found = await examine({ ...options, pauses: [{ ...paused, sinceUs }] });
   const detail = 'the plugin echo by api:ops since 2027-01-15T07:00:00.000000Z: provider down';
   expect(found).toContainEqual({ name: 'pauses', passed: true, detail });
+  // A breaker that is half open and has no job to try is not a forgotten pause.
+  const trying = { ...paused, by: 'breaker', sinceUs: sinceUs - 48 * 3_600_000_000, untilUs: sinceUs };
+  expect(await examine({ ...options, pauses: [trying] })).toContainEqual({
+    name: 'pauses',
+    passed: true,
+    detail: expect.stringMatching(/^the breaker of .* is half open: the next job tries$/),
+  });
 });
 
 function listening(config: Config, host: string) {

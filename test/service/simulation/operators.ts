@@ -1,8 +1,7 @@
 // Those who pause, resume and run now: what they ask, what they are answered, and what therefore must be so, whatever fails.
-import { breakerName } from '../../../actors/job/holds/breaker.ts';
 import type { PauseReply } from '../../../actors/job/holds/pause-protocol.ts';
 import { groupOf } from '../../../actors/job/records/block.ts';
-import { decodePause, type PauseTarget, pauseKey } from '../../../actors/job/records/pause.ts';
+import { breakerName, decodePause, type PauseTarget, pauseKey } from '../../../actors/job/records/pause.ts';
 import { decodeRun } from '../../../actors/pipeline/records/run.ts';
 import { formatId, type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { WriteBatch } from '../../../runtime/store/batch.ts';

@@ -6,7 +6,7 @@ import { href } from '../../core/router.ts';
 import { may } from '../../core/session.ts';
 import { Section, Time } from '../../parts/index.ts';
 import { ResumeButton } from '../../parts/pause.tsx';
-import { type PauseView, targetText } from '../../parts/pause-words.ts';
+import { isHalfOpen, type PauseView, targetText } from '../../parts/pause-words.ts';
 import type { FailureGroup, Overview } from './overview.ts';
 import { RestoredNote, ResumeRestored, useWouldRun } from './restored.tsx';
 import { isRestored, type WouldRun } from './would-run.ts';
@@ -67,7 +67,7 @@ export function Attention({ overview, reload }: { overview: Overview; reload: ()
 function pausedNotices(overview: Overview, would: WouldRun | undefined, reload: () => void): Notice[] {
   return overview.pauses.map(pause => ({
     key: `pause ${targetText(pause.target)}`,
-    kind: pause.target.kind === 'system' || pause.by === 'breaker' ? 'bad' : 'warn',
+    kind: isUrgent(pause) ? 'bad' : 'warn',
     text: (
       <>
         <PauseText pause={pause} held={heldBy(pause, overview)} />
@@ -82,6 +82,11 @@ function pausedNotices(overview: Overview, would: WouldRun | undefined, reload: 
   }));
 }
 
+/** Whether it stops the whole service, or something has failed and is not being tried again. */
+function isUrgent(pause: PauseView): boolean {
+  return pause.target.kind === 'system' || (pause.by === 'breaker' && !isHalfOpen(pause, now.value));
+}
+
 /** How many jobs wait for the end of the pause, as far as the overview knows. */
 function heldBy({ target: { kind, name, command } }: PauseView, { queue, lanes }: Overview): number {
   if (kind === 'system') return queue.paused_count;
@@ -92,6 +97,13 @@ function heldBy({ target: { kind, name, command } }: PauseView, { queue, lanes }
 
 function PauseText({ pause, held }: { pause: PauseView; held: number }): JSX.Element {
   const { target, reason, by, since, until, reject } = pause;
+  if (isHalfOpen(pause, now.value))
+    return (
+      <>
+        <strong>The breaker of {targetText(target)} is half open</strong>: the next job tries
+        {reason !== undefined && <span class="muted"> {reason}</span>}
+      </>
+    );
   return (
     <>
       <strong>

@@ -1,7 +1,7 @@
 // How long a pause lasts, what an open breaker says, which jobs count as running, and a job that is followed.
 import { expect, test } from 'vitest';
 import { type Gateway, startGateway } from '../../../service/gateway/gateway.ts';
-import { failing, worker } from '../../../service/gateway/sources.ts';
+import { failing, step, worker } from '../../../service/gateway/sources.ts';
 import { visit } from '../browser.ts';
 import { greeter } from '../service.ts';
 
@@ -43,12 +43,17 @@ export function pauseFlows(gateway: Gateway): void {
 
   test('an open breaker says that it is open, and when it tries again', async () => {
     const own = await startGateway({
-      plugins: { failing },
-      instances: { failing: { retry: { max_attempts: 1 }, breaker: { failures: 2, of: 2, for: '5h' } } },
+      plugins: { failing, step },
+      instances: {
+        failing: { retry: { max_attempts: 1 }, breaker: { failures: 2, of: 2, for: '5h' } },
+        trying: { uses: 'step', breaker: { failures: 1, of: 1, for: '10ms' } },
+      },
     });
+    await own.finished('trying/handle', { fail: 'no answer' });
     for (let n = 0; n < 2; n++) await own.finished('failing/handle', { message: 'no answer', retry: false });
     const page = await visit(own, { at: '#/now' });
     await page.getByText('The breaker of the plugin failing is open').waitFor();
+    await page.getByText('The breaker of the plugin trying is half open: the next job tries').waitFor();
     const lane = page.getByRole('table', { name: 'Lanes' }).getByRole('row').filter({ hasText: 'failing' });
     await lane.getByText(/^breaker open, tries again in (4|5)\sh$/).waitFor();
   });
