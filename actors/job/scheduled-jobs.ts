@@ -1,4 +1,5 @@
 // The part of the job actor that schedules use: to submit jobs, to follow jobs to their end, and to cancel jobs.
+import { blockOf } from '../../runtime/ids.ts';
 import type { ScheduledJobs } from '../schedule/protocol.ts';
 import type { Actions } from './actions/actions.ts';
 import type { Cancelling } from './cancel/cancelling.ts';
@@ -35,9 +36,14 @@ export function scheduledJobs(
     },
     release: (id, turn) => delayed.release(turn, id),
     endOf(id) {
-      const last = latestAttempt(state.reader, id)?.attempt;
-      if (last?.final) return last.status;
-      return findBlock(state.reader, id) ? null : undefined;
+      const { reader, setAside } = state;
+      const status = setAside.read('attempts', id, () => {
+        const last = latestAttempt(reader, id)?.attempt;
+        return last?.final ? last.status : null;
+      });
+      if (status !== null) return status;
+      const block = setAside.read('blocks', blockOf(id), () => findBlock(reader, id));
+      return block ? null : undefined;
     },
     followed: state.followed,
     onBackfill(backfill) {

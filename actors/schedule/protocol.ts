@@ -81,7 +81,7 @@ export interface ScheduledJobs {
   cancel(ids: readonly JobId[], cancel: Cancel, turn: Turn): number;
   /** Releases a job or run that was accepted with `whenReleasedUs`. The job or run may then begin. */
   release(id: JobId, turn: Turn): Released;
-  /** How the job ended, as of the last commit. Null: it has not ended. Undefined: it is no longer stored. */
+  /** How the job ended, as of the last commit. Null: it has not ended. Undefined: it is no longer stored, or one of its records is unusable. */
   endOf(id: JobId): TerminalStatus | null | undefined;
   /** The jobs and runs that the schedule actor follows to their end. */
   readonly followed: FollowedJobs;

@@ -7,7 +7,7 @@ import { newestBlock } from '../../../actors/job/records/block.ts';
 import { NameTable } from '../../../actors/job/records/name-table.ts';
 import { invariantsOf } from '../../../actors/job/views/invariants.ts';
 import { findJob } from '../../../actors/job/views/jobs.ts';
-import type { Config } from '../../../config/config.ts';
+import type { Config, ScheduleDefinition } from '../../../config/config.ts';
 import { type Body, bodyPart, encodeBody } from '../../../runtime/host/wire/outcome.ts';
 import type { PluginHost, TaskFrame } from '../../../runtime/host/wire/plugin-host.ts';
 import { formatId, makeBlockKeys, parseId } from '../../../runtime/ids.ts';
@@ -43,6 +43,8 @@ export class Ledger {
   commits = 0;
   readonly replies: { readonly ask: number; readonly value: { readonly kind: string; readonly refusal?: string } }[] =
     [];
+  /** Every message to another thread. */
+  readonly sent: unknown[] = [];
   /** Every task that a host was given. */
   readonly tasks: Task[] = [];
   readonly fatal: number[] = [];
@@ -58,13 +60,17 @@ export class Ledger {
   #asks = 0;
   #lifeOfProcess = 0;
 
-  constructor(pipelines: unknown = [], plugins: readonly string[] = ['echo']) {
+  constructor(
+    pipelines: unknown = [],
+    plugins: readonly string[] = ['echo'],
+    schedules: readonly ScheduleDefinition[] = [],
+  ) {
     const known = Object.fromEntries(plugins.map(name => [name, ['handle']]));
     const checked = checkPipelines(pipelines, known);
     if (checked.problems.length > 0) throw new Error(checked.problems.join('\n'));
     const base = config(plugins.map(name => plugin(name)));
     const service = { ...base.service, jobsPerRootMax: 1e7, workersMax: 8 };
-    this.#config = { ...base, service, pipelines: checked.pipelines } as Config;
+    this.#config = { ...base, service, pipelines: checked.pipelines, schedules } as Config;
     this.start();
   }
 
@@ -86,7 +92,7 @@ export class Ledger {
       },
       clock: { nowUs: () => ++this.nowUs },
       schedule: turn => this.#due.push(() => process === this.#lifeOfProcess && turn()),
-      send() {},
+      send: (_, message) => this.sent.push(message),
       reply: ({ ask }, value) => this.replies.push({ ask, value: value as never }),
       flush() {},
       steadyMs: () => this.nowUs / 1000,

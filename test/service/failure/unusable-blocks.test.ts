@@ -1,11 +1,20 @@
-// Blocks that cannot be decoded while a cancel, an action or a time limit needs them: the service starts, and goes on.
+// Blocks and attempts that cannot be decoded while a cancel, an action, a time limit or a schedule needs them: the service starts, and goes on.
 import { expect, it } from 'vitest';
 import { type ActionPlan, noSelection } from '../../../actors/job/records/action.ts';
+import { attemptKey } from '../../../actors/job/records/attempts.ts';
+import type { ScheduleDefinition } from '../../../config/config.ts';
 import { blockOf, type JobId, parseId } from '../../../runtime/ids.ts';
 import { pack } from '../../../runtime/packing.ts';
 import { Ledger } from './ledger.ts';
 
 const piped = [{ name: 'piped', on: 'piped', deadline: '1m', steps: [{ uses: 'step' }] }];
+const minutely: ScheduleDefinition = {
+  id: 'minutely',
+  target: { plugin: 'echo', command: 'handle' },
+  recurrence: { kind: 'every', everyMs: 60_000 },
+  ...{ payload: {}, jitterMs: 0, ifRunning: 'skip', catchUp: 'skip', catchUpWithinMs: 60_000 },
+  ...{ pauseAfterFailures: 0, skipsWhenPaused: false, enabled: true },
+};
 
 function damage(ledger: Ledger, id: JobId): void {
   ledger.change(batch => batch.put('blocks', blockOf(id), Buffer.of(0x93)));
@@ -34,6 +43,13 @@ async function startedAction(ledger: Ledger): Promise<JobId> {
   ledger.lifecycle.loop.deliver('job', { kind: 'start_action', replyTo: { ask: -1 }, plan, payload: pack({}) });
   await ledger.rest();
   return idOf(ledger, -1);
+}
+
+/** Makes the schedule's next occurrence due, and fires it. */
+async function fireNext(ledger: Ledger): Promise<void> {
+  ledger.nowUs += 60_000_000;
+  ledger.lifecycle.loop.deliver('schedule', { kind: 'alarm' });
+  await ledger.rest();
 }
 
 /** A new job is run. */
@@ -105,3 +121,19 @@ it('cancels the other jobs of an action if the block of one cannot be decoded', 
   expect(ledger.replyTo(-2)).toMatchObject({ kind: 'action_step', isOver: true });
   expect(ledger.store.get('cancels', Buffer.concat([Buffer.of(0), running!]))).toBeDefined();
 });
+
+it.each(['block', 'attempt'])(
+  'starts a schedule whose unfinished job has a damaged %s, and fires it again',
+  async damaged => {
+    const ledger = new Ledger([], ['echo'], [minutely]);
+    await fireNext(ledger);
+    const id = parseId(ledger.tasks[0]!.id)!;
+    if (damaged === 'block') damage(ledger, id);
+    else ledger.change(batch => batch.put('attempts', attemptKey(id, 1), Buffer.of(0xc1)));
+    ledger.start();
+    await works(ledger);
+    await fireNext(ledger);
+    expect(new Set(ledger.tasks.map(({ id }) => id)).size).toBe(3);
+    expect(ledger.setAsideRecords).toContainEqual(expect.objectContaining({ table: `${damaged}s` }));
+  },
+);
