@@ -13,7 +13,6 @@ import type { Link } from '../runtime/link.ts';
 import type { Logger } from '../runtime/log.ts';
 import { LoopDelay } from '../runtime/loop-delay.ts';
 import { openReader } from '../runtime/store/ledger-store.ts';
-import { readable } from '../runtime/store/set-aside.ts';
 import { storeIdIn } from '../runtime/store/store-id.ts';
 import type { Running } from '../runtime/supervisor.ts';
 import { openAdministration } from './administration.ts';
@@ -129,7 +128,7 @@ export class Service {
   /** The tree, the runs and the tags of a job; null: the job is no longer stored, or its record is unusable. */
   originOf(id: JobId): JobOrigin | null {
     this.#origins.refresh();
-    return readable(() => this.#origins.find(id)) ?? null;
+    return this.#origins.find(id);
   }
 
   publish(groups: readonly Observations[]): void {

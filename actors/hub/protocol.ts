@@ -84,9 +84,9 @@ export type RunEnding = { readonly counts: Tally | null; readonly notStarted: No
 
 /** Reads origins from the committed store. */
 export interface Origins {
-  /** The tree, the runs and the tags of the job. Null: the job is no longer stored. */
+  /** The tree, the runs and the tags of the job. Null: the job is no longer stored, or its record is unusable. */
   find(id: JobId): JobOrigin | null;
-  /** How the jobs inside a run ended. Null: the run is no longer stored. */
+  /** How the jobs inside a run ended. Null: the run is no longer stored, or one of its records is unusable. */
   ended(id: JobId): RunEnding | null;
   /** Makes the newest commits visible. */
   refresh(): void;

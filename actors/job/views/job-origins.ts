@@ -1,5 +1,6 @@
 // Looks up the trees, runs and tags of many jobs, one after another.
 import { blockOf, formatId, type JobId } from '../../../runtime/ids.ts';
+import { readable } from '../../../runtime/store/set-aside.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import type { JobOrigin, Origins, RunEnding } from '../../hub/protocol.ts';
 import { type Block, decodeBlock } from '../records/block.ts';
@@ -43,17 +44,19 @@ export class JobOrigins implements Origins {
   }
 
   find(id: JobId): JobOrigin | null {
-    const place = this.#paths.find(id);
+    const place = this.#pathOf(id);
     return place && { ...place, root: place.root ?? formatId(id) };
   }
 
   ended(id: JobId): RunEnding | null {
     this.#work++;
-    const job = this.#reader && findJob(this.#reader, id);
-    if (!job) return null;
-    const wasStopped = job.status === 'cancelled' || job.status === 'timed_out';
-    const cancel = wasStopped ? cancelOfJob(this.#reader!, id) : null;
-    return { counts: job.counts, notStarted: cancel?.notStarted ?? null };
+    const reader = this.#reader;
+    return (reader && readable(() => endingOf(reader, id))) ?? null;
+  }
+
+  /** Null: the job is not stored, or its block is unusable. */
+  #pathOf(id: JobId): OriginPath | null {
+    return readable(() => this.#paths.find(id)) ?? null;
   }
 
   #blockOf(id: JobId): Block | undefined {
@@ -67,9 +70,17 @@ export class JobOrigins implements Origins {
     const name = keyText(run);
     const known = this.#runs.get(name);
     if (known) return known;
-    const runs = [formatId(run), ...(this.#paths.find(run)?.runs ?? [])];
+    const runs = [formatId(run), ...(this.#pathOf(run)?.runs ?? [])];
     if (this.#runs.size >= runsMax) this.#runs.clear();
     this.#runs.set(name, runs);
     return runs;
   }
+}
+
+function endingOf(reader: Reader, id: JobId): RunEnding | null {
+  const job = findJob(reader, id);
+  if (!job) return null;
+  const wasStopped = job.status === 'cancelled' || job.status === 'timed_out';
+  const cancel = wasStopped ? cancelOfJob(reader, id) : null;
+  return { counts: job.counts, notStarted: cancel?.notStarted ?? null };
 }

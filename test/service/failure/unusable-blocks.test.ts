@@ -1,9 +1,11 @@
-// Blocks and attempts that cannot be decoded while a cancel, an action, a time limit or a schedule needs them: the service starts, and goes on.
+// Blocks and attempts that cannot be decoded while a cancel, an action, a time limit, a schedule or an event stream needs
+// them: the service starts, and goes on.
 import { expect, it } from 'vitest';
 import { type ActionPlan, noSelection } from '../../../actors/job/records/action.ts';
 import { attemptKey } from '../../../actors/job/records/attempts.ts';
+import { JobOrigins } from '../../../actors/job/views/job-origins.ts';
 import type { ScheduleDefinition } from '../../../config/config.ts';
-import { blockOf, type JobId, parseId } from '../../../runtime/ids.ts';
+import { blockOf, formatId, type JobId, parseId } from '../../../runtime/ids.ts';
 import { pack } from '../../../runtime/packing.ts';
 import { Ledger } from './ledger.ts';
 
@@ -137,3 +139,14 @@ it.each(['block', 'attempt'])(
     expect(ledger.setAsideRecords).toContainEqual(expect.objectContaining({ table: `${damaged}s` }));
   },
 );
+
+it('shows observations of a job whose run has a damaged block, and of the run itself, without what cannot be read', () => {
+  const ledger = new Ledger(piped, ['echo', 'step']);
+  const run = startedRun(ledger);
+  const step = ledger.of('step')[0]!.id;
+  const origins = new JobOrigins();
+  origins.open(ledger.store);
+  damage(ledger, run);
+  expect(origins.find(parseId(step)!)).toMatchObject({ root: formatId(run), runs: [formatId(run)] });
+  expect([origins.find(run), origins.ended(run)]).toEqual([null, null]);
+});
