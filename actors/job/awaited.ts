@@ -1,5 +1,6 @@
 // The jobs and runs that callers wait for. The main thread receives a message when one of them settles.
 import { formatId, type JobId } from '../../runtime/ids.ts';
+import { readable } from '../../runtime/store/set-aside.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { AwaitedJobs, JobSettled } from './protocol.ts';
@@ -43,8 +44,11 @@ export class Awaited implements AwaitedJobs {
     if (this.#ids.delete(formatId(id))) turn.tell('edge', { kind: 'job_settled', id } satisfies JobSettled);
   }
 
-  /** Whether the job has settled, or does not exist. */
+  /** Whether the job has settled, does not exist, or has an unusable record. */
   #hasSettled(id: JobId): boolean {
-    return latestAttempt(this.#reader, id)?.attempt.final ?? findBlock(this.#reader, id) === undefined;
+    const hasSettled = readable(
+      () => latestAttempt(this.#reader, id)?.attempt.final ?? findBlock(this.#reader, id) === undefined,
+    );
+    return hasSettled ?? true;
   }
 }

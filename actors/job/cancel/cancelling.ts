@@ -3,6 +3,7 @@
 // may take several turns to end: a limited number ends in each.
 
 import { blockOf, indexOf, type JobId, jobId } from '../../../runtime/ids.ts';
+import { readable } from '../../../runtime/store/set-aside.ts';
 import type { Turn } from '../../../runtime/turn.ts';
 import type { Dispatcher } from '../dispatch/dispatch.ts';
 import type { HostSlotName } from '../dispatch/host-slot.ts';
@@ -261,11 +262,11 @@ export class Cancelling {
     return status === 'queued' || status === 'running';
   }
 
-  /** The job's status as of the last commit. Null: there is no such job, or the open record of its block is unusable. */
+  /** The job's status as of the last commit. Null: there is no such job, or one of its records is unusable. */
   #statusOf(id: JobId): Status | null {
     const { reader, setAside } = this.#state;
     const open = setAside.read('open', blockOf(id), () => openOf(reader, blockOf(id)) ?? null);
-    return open === undefined ? null : (findJob(reader, id)?.status ?? null);
+    return open === undefined ? null : (readable(() => findJob(reader, id)?.status) ?? null);
   }
 
   /** Answers the caller, with the job's status after the commit. */

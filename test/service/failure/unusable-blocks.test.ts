@@ -1,4 +1,4 @@
-// Blocks and attempts that cannot be decoded while a cancel, an action, a time limit, a schedule or an event stream needs
+// Blocks and attempts that cannot be decoded while a cancel, an action, a time limit, a schedule, an event stream or a waiting caller needs
 // them: the service starts, and goes on.
 import { expect, it } from 'vitest';
 import { type ActionPlan, noSelection } from '../../../actors/job/records/action.ts';
@@ -149,4 +149,31 @@ it('shows observations of a job whose run has a damaged block, and of the run it
   damage(ledger, run);
   expect(origins.find(parseId(step)!)).toMatchObject({ root: formatId(run), runs: [formatId(run)] });
   expect([origins.find(run), origins.ended(run)]).toEqual([null, null]);
+});
+
+it.each(['block', 'attempt'])(
+  'tells a caller that waits for a job with a damaged %s that the wait is over',
+  async damaged => {
+    const ledger = new Ledger();
+    ledger.submit('echo');
+    await ledger.rest();
+    const id = parseId(ledger.tasks[0]!.id)!;
+    if (damaged === 'block') damage(ledger, id);
+    else ledger.change(batch => batch.put('attempts', attemptKey(id, 1), Buffer.of(0xc1)));
+    ledger.lifecycle.loop.deliver('job', { kind: 'await_job', id });
+    await ledger.rest();
+    expect(ledger.logged).toEqual([]);
+    expect(ledger.sent).toContainEqual({ kind: 'job_settled', id });
+  },
+);
+
+it('answers the caller that cancels a job whose attempt cannot be decoded', async () => {
+  const ledger = new Ledger();
+  await works(ledger);
+  const id = parseId(ledger.tasks[0]!.id)!;
+  ledger.change(batch => batch.put('attempts', attemptKey(id, 1), Buffer.of(0xc1)));
+  ledger.lifecycle.loop.deliver('job', { kind: 'cancel', replyTo: { ask: -1 }, id, by: 'test', reason: null });
+  await works(ledger);
+  expect(ledger.logged).toEqual([]);
+  expect(ledger.replyTo(-1)).toEqual({ kind: 'cancel', status: null });
 });
