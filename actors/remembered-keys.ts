@@ -2,6 +2,7 @@
 //
 //   key: hash (16)
 //   value: the time until which the key is remembered (8, µs) | the value passed to `remember`
+import type { SetAside } from '../runtime/store/set-aside.ts';
 import type { Reader } from '../runtime/store/store.ts';
 import type { Turn } from '../runtime/turn.ts';
 import { readUs, usKey } from './job/records/journal.ts';
@@ -16,6 +17,7 @@ const sweptPerTurn = 64;
 export class RememberedKeys {
   readonly #reader: Reader;
   readonly #table: 'idempotency' | 'dedupe';
+  readonly #setAside: SetAside;
   /** The records that this turn has written. Reads of the store show them only after the commit. */
   readonly #fresh = new Map<string, Uint8Array>();
   #turn: Turn | null = null;
@@ -23,9 +25,10 @@ export class RememberedKeys {
   /** The key at which the next sweep begins. Undefined: the beginning of the table. */
   #from: Uint8Array | undefined;
 
-  constructor(reader: Reader, table: 'idempotency' | 'dedupe') {
+  constructor(reader: Reader, table: 'idempotency' | 'dedupe', setAside: SetAside) {
     this.#reader = reader;
     this.#table = table;
+    this.#setAside = setAside;
   }
 
   /** The value that was remembered with the key. Null: the key is new or has expired. */
@@ -60,7 +63,8 @@ export class RememberedKeys {
     for (const { key, value } of this.#reader.scan(this.#table, range)) {
       const own = Buffer.from(key);
       seen.push(own);
-      if (readUs(value) > turn.nowUs || fresh.has(keyText(own))) continue;
+      const untilUs = this.#setAside.read(this.#table, own, () => readUs(value));
+      if (untilUs === undefined || untilUs > turn.nowUs || fresh.has(keyText(own))) continue;
       turn.batch.remove(this.#table, own);
       this.#isSweepDue = true;
     }

@@ -109,7 +109,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
   const sandboxes = new Sandboxes(options.config, attempt, () => self({ kind: 'holds_changed' }));
   const sources: HoldSources = [['plugin', sandboxes.holdOf], ...(vault ? [['vault', vault.waitsFor] as const] : [])];
   const state = new JobState({ ...options, holdSources: sources, openRuns: options.pipeline });
-  const idempotency = new IdempotencyTable(options.reader);
+  const idempotency = new IdempotencyTable(options.reader, state.setAside);
   const acceptor = new JobAcceptor(state, idempotency);
   const runs = new RunJobs(state);
   const dispatcher = new Dispatcher(state, options.config.service.workersMax, {

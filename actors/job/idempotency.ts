@@ -2,6 +2,7 @@
 // the hash of the request (16 bytes), followed by the id of the job (16). Several ids, which are mostly consecutive, are stored as ranges:
 // for each range, the first id (16) and the number of ids (4).
 import { blockOf, indexOf, isOfBlock, jobIdBytes, writeJobId } from '../../runtime/ids.ts';
+import type { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { keyHashBytes, RememberedKeys } from '../remembered-keys.ts';
@@ -15,9 +16,9 @@ export class IdempotencyTable implements IdempotencyStore {
   readonly keys: RememberedKeys;
   readonly #reader: Reader;
 
-  constructor(reader: Reader) {
+  constructor(reader: Reader, setAside: SetAside) {
     this.#reader = reader;
-    this.keys = new RememberedKeys(reader, 'idempotency');
+    this.keys = new RememberedKeys(reader, 'idempotency', setAside);
   }
 
   answer(key: IdempotencyKey, turn: Turn): SubmitReply | null {

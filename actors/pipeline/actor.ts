@@ -174,7 +174,7 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
         break;
       case 'prune':
         table.dedupe.sweepSoon();
-        table.versions.prune(store, turn.batch);
+        table.versions.prune(store, turn.batch, table.setAside);
         break;
       case 'fail_run':
         failRun(message);

@@ -138,8 +138,8 @@ export class RunTable {
     this.setAside = options.setAside ?? new SetAside();
     this.descendants = new Descendants(store, () => this.config.service.jobsPerRootMax, this.setAside);
     this.deadlines = new Deadlines(store, this.setAside);
-    this.sources = new ReuseSources(store);
-    this.dedupe = new Dedupe(store, 'dedupe');
+    this.sources = new ReuseSources(store, this.setAside);
+    this.dedupe = new Dedupe(store, 'dedupe', this.setAside);
     const isCounted = this.versions.load(store, this.setAside);
     this.versions.configure(config.pipelines);
     if (!isCounted) recount(store, this.versions, this.descendants, this.setAside);

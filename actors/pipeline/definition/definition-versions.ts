@@ -150,12 +150,15 @@ export class DefinitionVersions {
    * Removes unused definitions whose runs have all been pruned. If there are more than `unusedDefinitionsMax` unused definitions,
    * also removes the definitions that have been unused for the longest time.
    */
-  prune(reader: Reader, batch: Batch): void {
+  prune(reader: Reader, batch: Batch, setAside: SetAside): void {
     if (reader.count('unused_definitions') === 0) return;
-    const unused = Array.from(reader.scan('unused_definitions', {}), ({ key, value }) => ({
-      hash: Buffer.from(key),
-      sinceUs: unpack<number>(value),
-    })).filter(({ hash }) => !this.#byHash.has(hashText(hash)));
+    const unused: { readonly hash: Buffer; readonly sinceUs: number }[] = [];
+    for (const { key, value } of reader.scan('unused_definitions', {})) {
+      const hash = Buffer.from(key);
+      if (this.#byHash.has(hashText(hash))) continue;
+      const sinceUs = setAside.read('unused_definitions', hash, () => unpack<number>(value));
+      if (sinceUs !== undefined) unused.push({ hash, sinceUs });
+    }
     unused.sort((a, b) => b.sinceUs - a.sinceUs);
     const oldestUs = oldestBlockUs(reader);
     for (const [place, { hash, sinceUs }] of unused.entries()) {

@@ -2,7 +2,7 @@
 import { blockOf, formatId, indexOf, type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
-import { readable } from '../../../runtime/store/set-aside.ts';
+import { readable, type SetAside } from '../../../runtime/store/set-aside.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import { latestAttempt } from '../../job/records/attempts.ts';
 import { findBlock } from '../../job/records/block.ts';
@@ -36,6 +36,7 @@ export function definitionOf(
 
 export class ReuseSources {
   readonly #reader: Reader;
+  readonly #setAside: SetAside;
   /** By the name of a rerun: the unfinished index of the jobs of its original run. The rerun itself may be dropped from memory. */
   readonly indexing = new Map<KeyText, Sliced<string | null>>();
   /** Ended reruns whose index is being removed. */
@@ -43,8 +44,9 @@ export class ReuseSources {
   /** Reruns that ended in this turn. The next turn can read the index entries that this turn has written for them. */
   #ended: JobId[] = [];
 
-  constructor(reader: Reader) {
+  constructor(reader: Reader, setAside: SetAside) {
     this.#reader = reader;
+    this.#setAside = setAside;
     for (const root of rootsWithIndex(reader)) if (hasEnded(reader, root)) this.#swept.push(root);
   }
 
@@ -77,10 +79,13 @@ export class ReuseSources {
     const keys = Array.from(this.#reader.keys('reuse_index', { ...indexOfRoot(root), limit }), key => Buffer.from(key));
     for (const key of keys) if (key.length > jobIdBytes) batch.remove('reuse_index', key);
     if (keys.length === limit) return limit;
-    const needed = this.#reader.get('reuse_index', root);
-    for (const each of needed ? unpack<Uint8Array[]>(needed) : []) removeNeed(batch, each, root);
-    batch.remove('reuse_index', root);
     this.#swept.shift();
+    const value = this.#reader.get('reuse_index', root);
+    const needed = value ? this.#setAside.read('reuse_index', root, () => unpack<Uint8Array[]>(value)) : [];
+    if (needed !== undefined) {
+      for (const each of needed) removeNeed(batch, each, root);
+      batch.remove('reuse_index', root);
+    }
     return keys.length + 1;
   }
 }

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { IdempotencyTable } from '../../../actors/job/idempotency.ts';
 import { rememberedUs } from '../../../actors/remembered-keys.ts';
 import { idempotencyKeyCharsMax } from '../../../http/idempotency.ts';
+import { SetAside } from '../../../runtime/store/set-aside.ts';
 import { everythingToken } from '../../service/gateway/configuration.ts';
 import { type Gateway, shareGateway, startGateway } from '../../service/gateway/gateway.ts';
 import { echo, step, worker } from '../../service/gateway/sources.ts';
@@ -141,7 +142,7 @@ test('a key has a length', async () => {
 
 test('after 24 h a key is new again, and goes in small steps', () => {
   const store = openMemoryStore();
-  const idempotency = new IdempotencyTable(store);
+  const idempotency = new IdempotencyTable(store, new SetAside());
   const id = Buffer.alloc(16, 7);
   const keyOf = (n: number) => ({ key: Buffer.alloc(16, n), request: Buffer.alloc(16, 1) });
   const inTurn = <T>(nowUs: number, act: (turn: never) => T): T => {

@@ -197,3 +197,20 @@ it('goes on by itself when the full disk has room again', async () => {
   expect(ledger.fatal).toEqual([]);
   expect(ledger.faults()).toEqual([]);
 });
+
+it('maintains the state around records that cannot be decoded, and leaves them as they are', async () => {
+  const ledger = new Ledger();
+  const tables = ['idempotency', 'dedupe', 'unused_definitions', 'reuse_index'] as const;
+  const key = Buffer.alloc(16, 1);
+  // The beginning of a list of three.
+  const damaged = Buffer.of(0x93);
+  ledger.change(batch => {
+    for (const table of tables) batch.put(table, key, damaged);
+  });
+  ledger.start();
+  for (const actor of ['job', 'pipeline']) ledger.lifecycle.loop.deliver(actor, { kind: 'prune' });
+  await ledger.rest();
+  expect([ledger.logged, ledger.fatal, ledger.hostsStopped]).toEqual([[], [], 0]);
+  expect(new Set(ledger.setAsideRecords.map(({ table }) => table))).toEqual(new Set(tables));
+  for (const table of tables) expect(Buffer.from(ledger.store.get(table, key)!)).toEqual(damaged);
+});

@@ -11,6 +11,7 @@ import { type JobId, makeBlockKeys, parseId } from '../../../../../runtime/ids.t
 import { type Loop, startLoop } from '../../../../../runtime/loop.ts';
 import { pack, packedEmpty } from '../../../../../runtime/packing.ts';
 import { encodeParted } from '../../../../../runtime/parted.ts';
+import { SetAside } from '../../../../../runtime/store/set-aside.ts';
 import { Ledger } from '../../../../feature/search/ledger.ts';
 import { config, heldMs, logSizes, noPipeline, plugin } from '../simulator.ts';
 
@@ -58,7 +59,7 @@ function start(): void {
     alarm: () => {},
     startHost: () => ({ configure() {}, submit() {}, cancel() {}, stop: async () => {} }),
   });
-  const sources = new ReuseSources(store);
+  const sources = new ReuseSources(store, new SetAside());
   const group = { depth: 0, event: null, context: packedEmpty, pipeline: null, stepId: null, parent: null, root: null };
   loop.setHandler({
     begin: turn => job.begin(turn),
