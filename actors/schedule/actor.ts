@@ -68,7 +68,7 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
   const observe = (type: PlainObservation['type'], turn: Turn, fields: PlainObservation['fields']): void => {
     observations.push({ kind: 'plain', type, atUs: turn.nowUs, fields });
   };
-  const firer = new Firer({ reader, jobs, pipeline, follow, observe });
+  const firer = new Firer({ reader, setAside: options.setAside, jobs, pipeline, follow, observe });
 
   function follow(schedule: OpenSchedule, job: JobId, begins: boolean, isOccurrence: boolean): void {
     jobsOf.set(formatId(job), { schedule, isOccurrence });

@@ -5,6 +5,7 @@ import type { ScheduleDefinition } from '../../config/config.ts';
 import { nextDue, recurrenceText } from '../../runtime/calendar/recurrence.ts';
 import { formatId, type JobId } from '../../runtime/ids.ts';
 import { pack } from '../../runtime/packing.ts';
+import type { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { IdempotencyKey, JobCalls, PipelineCalls, RefusedWork, SubmitReply } from '../job/protocol.ts';
@@ -14,11 +15,12 @@ import { tagsOf } from '../job/records/tags.ts';
 import type { OpenSchedule } from './open-schedule.ts';
 import { fireTime } from './plan.ts';
 import { type ScheduledJobs, scheduleOrigin } from './protocol.ts';
-import { dropOldest, type FiredRange, putFired, readFired } from './records/fired.ts';
+import { dropOldest, type FiredRange, firedKey, putFired, readFired } from './records/fired.ts';
 import { type PassReason, queueMax, type ScheduleRecord, textOf } from './records/schedule.ts';
 
 export type FiringPorts = {
   readonly reader: Reader;
+  readonly setAside: SetAside;
   readonly jobs: ScheduledJobs & Pick<JobCalls, 'pauseOf'>;
   readonly pipeline: Pick<PipelineCalls, 'startRun' | 'isOpen'>;
   /**
@@ -175,10 +177,9 @@ export class Firer {
    * recurrence and ends with the previous occurrence; otherwise begins a new range.
    */
   #note(turn: Turn, schedule: OpenSchedule, dueMs: number): void {
-    const { reader } = this.#ports;
     const { id, record } = schedule;
     const { rangeMs, recurrence, originMs } = record;
-    const known = rangeMs === null ? undefined : (this.#ranges.get(schedule) ?? readFired(reader, id, rangeMs));
+    const known = rangeMs === null ? undefined : (this.#ranges.get(schedule) ?? this.#stored(id, rangeMs));
     const isNext = known !== undefined && isOf(known, record) && nextDue(recurrence, known.lastMs, originMs) === dueMs;
     const range = isNext
       ? { ...known, lastMs: dueMs, count: known.count + 1 }
@@ -187,6 +188,12 @@ export class Firer {
     else this.addRange(turn, schedule, range);
     this.#ranges.set(schedule, range);
     schedule.change({ rangeMs: range.firstMs });
+  }
+
+  /** The range that begins at this time. Undefined: its record is unusable. */
+  #stored(id: string, firstMs: number): FiredRange | undefined {
+    const { reader, setAside } = this.#ports;
+    return setAside.read('fired', firedKey(id, firstMs), () => readFired(reader, id, firstMs));
   }
 
   /** The ranges that this turn has added. Reads of the store do not show them before the commit. */

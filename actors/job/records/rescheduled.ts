@@ -2,6 +2,7 @@
 // The record is pruned with the job.
 import { type BlockKey, type JobId, jobId } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
+import { readable } from '../../../runtime/store/set-aside.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import { type Block, groupOf } from './block.ts';
 import { areTimed, type JobTimes, timesOf } from './options.ts';
@@ -16,17 +17,18 @@ export function decodeRescheduled(value: Uint8Array): number {
   return Number(us);
 }
 
-/** The new time of the job, in µs. Undefined: the job was never rescheduled. */
+/** The new time of the job, in µs. Undefined: the job was never rescheduled, or its record is unusable. */
 export function rescheduledTo(reader: Reader, id: JobId): number | undefined {
   const value = reader.get('rescheduled', id);
-  return value && decodeRescheduled(value);
+  return value && readable(() => decodeRescheduled(value));
 }
 
-/** The rescheduled jobs of a block, each with its new time in µs. */
+/** The rescheduled jobs of a block, each with its new time in µs. Leaves out jobs whose record is unusable. */
 export function* rescheduledIn(reader: Reader, block: BlockKey, count: number): Iterable<readonly [JobId, number]> {
   if (reader.count('rescheduled') === 0) return;
   for (const { key, value } of reader.scan('rescheduled', { from: jobId(block, 0), to: jobId(block, count) })) {
-    yield [Buffer.from(key), decodeRescheduled(value)];
+    const runAtUs = readable(() => decodeRescheduled(value));
+    if (runAtUs !== undefined) yield [Buffer.from(key), runAtUs];
   }
 }
 

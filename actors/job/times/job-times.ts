@@ -9,7 +9,7 @@ import { type Block, groupEnd, groupOf } from '../records/block.ts';
 import { usKey } from '../records/journal.ts';
 import { keyText, type OpenBlock } from '../records/open.ts';
 import { areTimed, type JobTimes, timesOf } from '../records/options.ts';
-import { putRescheduled, rescheduledIn, rescheduledTo } from '../records/rescheduled.ts';
+import { decodeRescheduled, putRescheduled, rescheduledIn } from '../records/rescheduled.ts';
 import { decodeTimer, nextTimerUs, putTimer, type Timer, timerKey, timersOf } from '../records/timer.ts';
 
 const timersPerScan = 64;
@@ -38,10 +38,14 @@ export class JobTimesTable {
     return timesOf(options, block.createdUs, this.#newTimeOf(open, index));
   }
 
+  /** The time to which the job was rescheduled, in µs. Undefined: it was not, or its record is unusable; then it keeps its original time. */
   #newTimeOf(open: OpenBlock, index: number): number | undefined {
     if (open.rescheduled === 0) return undefined;
     const id = jobId(open.keyBytes, index);
-    return this.#rescheduled.get(keyText(id)) ?? rescheduledTo(this.#reader, id);
+    const fresh = this.#rescheduled.get(keyText(id));
+    if (fresh !== undefined) return fresh;
+    const value = this.#reader.get('rescheduled', id);
+    return value && this.#setAside.read('rescheduled', id, () => decodeRescheduled(value));
   }
 
   /** Sets the timers of a new block. */

@@ -3,6 +3,7 @@
 // from the schedule's `createdMs` to the end of the removed range count as fired.
 import { isDue, type Recurrence } from '../../../runtime/calendar/recurrence.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
+import { readable } from '../../../runtime/store/set-aside.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import type { ScheduleRecord } from './schedule.ts';
 
@@ -20,7 +21,7 @@ export type FiredRange = {
 
 const timeBytes = 8;
 
-function firedKey(id: string, firstMs: number): Uint8Array {
+export function firedKey(id: string, firstMs: number): Uint8Array {
   const key = Buffer.alloc(Buffer.byteLength(id) + 1 + timeBytes);
   key.write(id);
   key.writeBigUInt64BE(BigInt(firstMs), key.length - timeBytes);
@@ -50,10 +51,12 @@ function keysOf(id: string, untilMs: number) {
 
 const endOfTime = 2 ** 52;
 
-/** The ranges of a schedule that begin before `untilMs`, oldest first. */
+/** The ranges of a schedule that begin before `untilMs`, oldest first. Leaves out unusable ranges. */
 export function* firedRanges(reader: Reader, id: string, untilMs = endOfTime): Iterable<FiredRange> {
-  for (const { key, value } of reader.scan('fired', keysOf(id, untilMs)))
-    yield decodeFired(readFiredKey(key).firstMs, Buffer.from(value));
+  for (const { key, value } of reader.scan('fired', keysOf(id, untilMs))) {
+    const range = readable(() => decodeFired(readFiredKey(key).firstMs, Buffer.from(value)));
+    if (range) yield range;
+  }
 }
 
 export function readFired(reader: Reader, id: string, firstMs: number): FiredRange | undefined {
@@ -75,7 +78,7 @@ type FiringsRecord = Pick<ScheduleRecord, 'createdMs' | 'knownMs' | 'queue'>;
 /**
  * Removes the oldest ranges that `reader` shows, until the schedule has `rangesMax`. `count`: how many ranges the schedule has now. `removed`: how
  * many ranges this turn has removed before; `reader` still shows them. Returns how many ranges this call has removed, and the end of the newest of
- * them; null: none.
+ * them, or its beginning if it is unusable; null: none.
  */
 export function dropOldest(
   reader: Reader,
@@ -86,7 +89,13 @@ export function dropOldest(
   if (count <= rangesMax) return null;
   const found = Array.from(
     reader.scan('fired', { ...keysOf(id, endOfTime), limit: removed + count - rangesMax }),
-    ({ key, value }) => ({ key: Buffer.from(key), lastMs: decodeFired(0, Buffer.from(value)).lastMs }),
+    ({ key, value }) => {
+      const { firstMs } = readFiredKey(key);
+      return {
+        key: Buffer.from(key),
+        lastMs: readable(() => decodeFired(firstMs, Buffer.from(value)).lastMs) ?? firstMs,
+      };
+    },
   ).slice(removed);
   for (const { key } of found) batch.remove('fired', key);
   const last = found.at(-1);

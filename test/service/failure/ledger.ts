@@ -5,6 +5,7 @@ import { OutstandingFrames } from '../../../actors/job/dispatch/outstanding-fram
 import { Gauges } from '../../../actors/job/gauges.ts';
 import { newestBlock } from '../../../actors/job/records/block.ts';
 import { NameTable } from '../../../actors/job/records/name-table.ts';
+import type { CallOptions } from '../../../actors/job/records/options.ts';
 import { invariantsOf } from '../../../actors/job/views/invariants.ts';
 import { findJob } from '../../../actors/job/views/jobs.ts';
 import type { Config, ScheduleDefinition } from '../../../config/config.ts';
@@ -26,6 +27,8 @@ export type Task = {
   readonly frame: TaskFrame;
   readonly slot: HostSlotName;
 };
+
+type SubmitOptions = { readonly key?: string; readonly payload?: Json; readonly options?: CallOptions };
 
 const noVault = {
   readUnlock: () => ({ key: 'there is no vault', file: null }),
@@ -143,7 +146,7 @@ export class Ledger {
     }
   }
 
-  submit(name: string, { key, payload = {} }: { readonly key?: string; readonly payload?: Json } = {}): number {
+  submit(name: string, { key, payload = {}, options }: SubmitOptions = {}): number {
     const ask = ++this.#asks;
     const hash = key === undefined ? null : Buffer.alloc(16, key);
     this.lifecycle.loop.deliver('job', {
@@ -154,6 +157,7 @@ export class Ledger {
       payloads: [pack(payload)],
       submittedBy: 'test',
       event: null,
+      ...(options && { options }),
       ...(hash && { idempotency: { key: hash, request: hash } }),
     });
     return ask;

@@ -1,11 +1,12 @@
-// Blocks and attempts that cannot be decoded while a cancel, an action, a time limit, a schedule, an event stream or a waiting caller needs
+// Blocks, attempts and records of times that cannot be decoded while a cancel, an action, a time limit, a schedule, an event stream or a waiting caller needs
 // them: the service starts, and goes on.
 import { expect, it } from 'vitest';
 import { type ActionPlan, noSelection } from '../../../actors/job/records/action.ts';
 import { attemptKey } from '../../../actors/job/records/attempts.ts';
 import { JobOrigins } from '../../../actors/job/views/job-origins.ts';
+import { firedRanges } from '../../../actors/schedule/records/fired.ts';
 import type { ScheduleDefinition } from '../../../config/config.ts';
-import { blockOf, formatId, type JobId, parseId } from '../../../runtime/ids.ts';
+import { blockOf, formatId, type JobId, jobId, parseId } from '../../../runtime/ids.ts';
 import { pack } from '../../../runtime/packing.ts';
 import { Ledger } from './ledger.ts';
 
@@ -176,4 +177,42 @@ it('answers the caller that cancels a job whose attempt cannot be decoded', asyn
   await works(ledger);
   expect(ledger.logged).toEqual([]);
   expect(ledger.replyTo(-1)).toEqual({ kind: 'cancel', status: null });
+});
+
+it('fires a schedule whose record of fired occurrences is damaged, and begins another record', async () => {
+  const ledger = new Ledger([], ['echo'], [minutely]);
+  for (let fired = 1; fired <= 3; fired++) {
+    if (fired === 2) {
+      ledger.change((batch, reader) => {
+        for (const { key } of reader.scan('fired', {})) batch.put('fired', Buffer.from(key), Buffer.of(0x93));
+      });
+    }
+    await fireNext(ledger);
+    expect(ledger.tasks).toHaveLength(fired);
+    ledger.answer(ledger.tasks.at(-1)!);
+    await ledger.rest();
+  }
+  expect([ledger.logged, ledger.fatal]).toEqual([[], []]);
+  expect(ledger.setAsideRecords).toMatchObject([{ table: 'fired' }]);
+  expect(Array.from(firedRanges(ledger.store, 'minutely'), ({ count }) => count)).toEqual([2]);
+});
+
+it('runs a rescheduled job whose new time cannot be decoded at its original time', async () => {
+  const ledger = new Ledger();
+  ledger.submit('echo', { options: { delayMs: 60_000 } });
+  await ledger.rest();
+  const [key] = ledger.store.keys('blocks', {});
+  const id = jobId(Buffer.from(key!), 0);
+  ledger.lifecycle.loop.deliver('job', { kind: 'reschedule', replyTo: { ask: -1 }, id, delayMs: 120_000 });
+  await ledger.rest();
+  ledger.change(batch => batch.put('rescheduled', id, Buffer.of(0x93)));
+  ledger.start();
+  ledger.nowUs += 61_000_000;
+  ledger.lifecycle.loop.deliver('job', { kind: 'alarm' });
+  await works(ledger);
+  ledger.answer(ledger.tasks[0]!);
+  await ledger.rest();
+  expect(ledger.job(formatId(id)).status).toBe('succeeded');
+  expect([ledger.logged, ledger.fatal]).toEqual([[], []]);
+  expect(ledger.setAsideRecords).toMatchObject([{ table: 'rescheduled' }]);
 });

@@ -4,12 +4,14 @@ import { Firer, type FiringPorts } from '../../../../actors/schedule/firer.ts';
 import { OpenSchedule } from '../../../../actors/schedule/open-schedule.ts';
 import {
   type FiredRange,
+  firedKey,
   firedRanges,
   hasFired,
   putFired,
   rangesMax,
 } from '../../../../actors/schedule/records/fired.ts';
 import type { ScheduleRecord } from '../../../../actors/schedule/records/schedule.ts';
+import { SetAside } from '../../../../runtime/store/set-aside.ts';
 import type { Turn } from '../../../../runtime/turn.ts';
 import { openMemoryStore } from '../../../support/memory-store.ts';
 
@@ -29,9 +31,10 @@ function scheduleWith(count: number) {
   store.commit(batch);
   const schedule = new OpenSchedule(id, { knownMs: 0 } as ScheduleRecord);
   schedule.ranges = count;
-  const firer = new Firer({ reader: store } as unknown as FiringPorts);
+  const firer = new Firer({ reader: store, setAside: new SetAside() } as unknown as FiringPorts);
   return {
     schedule,
+    store,
     /** Adds ranges in one turn. */
     add(first: number, added: number): readonly number[] {
       const turn = { batch: store.batch() } as unknown as Turn;
@@ -48,6 +51,15 @@ test.each([1, 2, 5])('%i ranges that one turn adds beyond the limit push out as 
   const kept = add(rangesMax, added);
   expect([kept.length, kept[0], schedule.ranges]).toEqual([rangesMax, added, rangesMax]);
   expect(schedule.record.knownMs).toBe(rangeAt(added - 1).lastMs);
+});
+
+test('a range that cannot be decoded is pushed out like any other', () => {
+  const { schedule, store, add } = scheduleWith(rangesMax);
+  const batch = store.batch();
+  batch.put('fired', firedKey(id, rangeAt(0).firstMs), Buffer.of(0x93));
+  store.commit(batch);
+  expect(add(rangesMax, 1)).toHaveLength(rangesMax);
+  expect([schedule.ranges, schedule.record.knownMs]).toEqual([rangesMax, rangeAt(0).firstMs]);
 });
 
 test('a schedule with too many ranges has as many as it may have after the next one, and then keeps them', () => {
