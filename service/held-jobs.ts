@@ -20,13 +20,26 @@ export async function heldNow(link: Link): Promise<readonly HeldJobs[] | null> {
  * does not respond.
  */
 export async function heldUnder(link: Link, config: Config): Promise<readonly QueuedJobs[] | null> {
-  const { plugins } = config;
-  const faults = await Promise.all(
-    Object.values(plugins).map(async ({ name, sandbox }) => (sandbox && (await sandboxFault(sandbox)) ? name : null)),
-  );
-  const next = Object.entries(commandsOf(config)).filter(([name]) => !faults.includes(name));
+  const refused = await withoutSandbox(config);
+  const next = Object.entries(commandsOf(config)).filter(([name]) => !refused.has(name));
   const reply = await askLedger(link, { kind: 'ask_held', next: Object.fromEntries(next) });
   return reply?.held.map(({ plugin, command, jobs }) => ({ plugin, command, jobs })) ?? null;
+}
+
+/**
+ * The plugins whose sandbox this machine cannot provide. Tries equal sandboxes once, and one sandbox at a time: starting a process blocks the
+ * main thread.
+ */
+async function withoutSandbox({ plugins }: Config): Promise<ReadonlySet<string>> {
+  const faults = new Map<string, string | null>();
+  const refused = new Set<string>();
+  for (const { name, sandbox } of Object.values(plugins)) {
+    if (!sandbox) continue;
+    const text = JSON.stringify(sandbox);
+    if (!faults.has(text)) faults.set(text, await sandboxFault(sandbox));
+    if (faults.get(text) !== null) refused.add(name);
+  }
+  return refused;
 }
 
 /** A text like `3 jobs of resize.handle, 1 of mail.send`. */
