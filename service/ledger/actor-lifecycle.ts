@@ -250,7 +250,8 @@ export class ActorLifecycle {
     this.#putRefusers(refusal);
     for (const { message } of delivered) this.#refuse(message, refusal);
     void this.#options.stopHosts().then(() => {
-      this.#state = 'resting';
+      // The disk may have failed meanwhile, which has ended the actors permanently.
+      if (this.#state !== 'over') this.#state = 'resting';
       if (this.#stopper === null) {
         if (this.#options.hasRoom()) this.begin();
         return;

@@ -214,3 +214,27 @@ it('maintains the state around records that cannot be decoded, and leaves them a
   expect(new Set(ledger.setAsideRecords.map(({ table }) => table))).toEqual(new Set(tables));
   for (const table of tables) expect(Buffer.from(ledger.store.get(table, key)!)).toEqual(damaged);
 });
+
+it.each([false, true])(
+  'stays ended if the disk fails while hosts are being stopped (asked to stop: %s)',
+  async isAsked => {
+    const ledger = new Ledger();
+    ledger.beforeCommit = () => {
+      throw new StoreFull('ENOSPC');
+    };
+    ledger.submit('echo');
+    ledger.run();
+    expect(ledger.lifecycle.state).toBe('leaving');
+    const replyTo = { ask: -1 };
+    if (isAsked) {
+      ledger.lifecycle.stopping(replyTo);
+      ledger.lifecycle.loop.deliver('job', { kind: 'stop', replyTo });
+      ledger.run();
+    }
+    ledger.lifecycle.failStore(new StoreFault('EIO'));
+    ledger.beforeCommit = () => {};
+    await ledger.rest();
+    expect([ledger.lifecycle.state, ledger.fatal]).toEqual(['over', [74]]);
+    if (isAsked) expect(ledger.replyTo(-1)).toEqual({ kind: 'stopped' });
+  },
+);
