@@ -84,6 +84,12 @@ export class Backups {
   async write(path: string | null): Promise<BackupReply> {
     if (this.#isRunning) return { kind: 'running' };
     this.#isRunning = true;
+    const end = await this.#write(path);
+    this.#isRunning = false;
+    return end;
+  }
+
+  async #write(path: string | null): Promise<BackupEnd> {
     const { config, log } = this.#options;
     const { into } = config().backups;
     log.info({ into }, 'a backup begins; until it ends, the ledger reuses no page that was in use');
@@ -91,7 +97,6 @@ export class Backups {
     const end = await this.#run(into, path).catch((error: Error): BackupEnd => {
       return { kind: 'failed', reason: error.message };
     });
-    this.#isRunning = false;
     this.#child = null;
     this.outcomes.set(end.kind, this.outcomes.get(end.kind)! + 1);
     if (end.kind === 'written') {
@@ -134,20 +139,26 @@ export class Backups {
     if (this.#failure !== null && sinceFailedMs < Math.min(everyMs, retryMs)) return;
     const newestMs = this.#newestMs();
     if (newestMs !== null && nowMs >= newestMs && nowMs < newestMs + everyMs) return;
-    void this.write(null).then(end => {
-      if (end.kind === 'running') return;
-      this.#failure = end.kind === 'written' ? null : end.reason;
-      this.#failedMs = performance.now();
-      if (end.kind === 'written') this.#remove(into, keep, basename(end.path));
-    });
+    void this.#writeScheduled(into, keep);
+  }
+
+  /** Writes a scheduled backup, and then removes old ones. Until they are removed, no other backup begins. */
+  async #writeScheduled(into: string, keep: number): Promise<void> {
+    this.#isRunning = true;
+    const end = await this.#write(null);
+    this.#failure = end.kind === 'written' ? null : end.reason;
+    this.#failedMs = performance.now();
+    if (end.kind === 'written') await this.#remove(into, keep, basename(end.path));
+    this.#isRunning = false;
   }
 
   /** Removes old backups and old segments of the commit log, after the backup with the name `written` was written. */
-  #remove(into: string, keep: number, written: string): void {
+  async #remove(into: string, keep: number, written: string): Promise<void> {
     const { log } = this.#options;
     try {
-      for (const path of removeOlder(into, keep, written, Date.now())) log.info({ path }, 'an old backup was removed');
-      const logs = removeOldLogs(into, this.#options.storeId());
+      const older = await removeOlder(into, keep, written, Date.now());
+      for (const path of older) log.info({ path }, 'an old backup was removed');
+      const logs = await removeOldLogs(into, this.#options.storeId());
       if (logs.length > 0) log.info({ segments: logs.length }, 'the commit log before the oldest backup was removed');
     } catch (error) {
       log.error({ into, reason: (error as Error).message }, 'an old backup cannot be removed');

@@ -1,10 +1,10 @@
 // The backups in the directory `backups.into` whose names are times: finds the newest one, and removes backups that newer ones replace.
-import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
+import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { archivedStore } from '../../runtime/commit-log/archive.ts';
 import { firstTurn } from '../../runtime/commit-log/log-reader.ts';
 import { listSegments } from '../../runtime/commit-log/segments.ts';
-import { syncDirectory } from '../../runtime/durable-file.ts';
 import { manifestName, readManifest } from './manifest.ts';
 import { backupNamePattern, nameOf } from './write.ts';
 
@@ -37,7 +37,12 @@ export function newestBackupMs(into: string, storeId: string | null, nowMs: numb
  * written: it is the newest. Backups with a time after `nowMs` count as the oldest. The manifest is removed first: a directory that a crash leaves
  * behind has no manifest, and is removed the next time.
  */
-export function removeOlder(into: string, keep: number, written: string, nowMs: number): readonly string[] {
+export async function removeOlder(
+  into: string,
+  keep: number,
+  written: string,
+  nowMs: number,
+): Promise<readonly string[]> {
   const names = namesIn(into);
   const whole = names.filter(name => existsSync(join(into, name, manifestName)));
   const now = nameOf(new Date(nowMs));
@@ -46,10 +51,10 @@ export function removeOlder(into: string, keep: number, written: string, nowMs: 
   const removed = names.filter(name => !kept.includes(name)).map(name => join(into, name));
   for (const path of removed) {
     if (existsSync(join(path, manifestName))) {
-      rmSync(join(path, manifestName));
-      syncDirectory(path);
+      await rm(join(path, manifestName));
+      await syncDirectory(path);
     }
-    rmSync(path, { recursive: true, force: true });
+    await rm(path, { recursive: true, force: true });
   }
   return removed;
 }
@@ -59,7 +64,7 @@ export function removeOlder(into: string, keep: number, written: string, nowMs: 
  * has a `turn`, the log of that store is kept. Throws BackupRefused if the manifest of a backup cannot be read: the segments that the backup needs
  * are then unknown.
  */
-export function removeOldLogs(into: string, storeId: string | null): readonly string[] {
+export async function removeOldLogs(into: string, storeId: string | null): Promise<readonly string[]> {
   const oldest = new Map<string, number>();
   for (const name of namesIn(into)) {
     const path = join(into, name);
@@ -80,10 +85,19 @@ export function removeOldLogs(into: string, storeId: string | null): readonly st
     const needed = segments.filter((_, n) => isNeeded(n));
     for (const segment of segments) {
       if (needed.includes(segment)) continue;
-      rmSync(segment.path, { force: true });
+      await rm(segment.path, { force: true });
       removed.push(segment.path);
     }
-    if (turn === undefined) rmSync(path, { recursive: true, force: true });
+    if (turn === undefined) await rm(path, { recursive: true, force: true });
   }
   return removed;
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path);
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
+  }
 }

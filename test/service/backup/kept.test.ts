@@ -26,22 +26,22 @@ function put(into: string, name: string, turn: BackupManifest['turn'] = null): v
   writeManifest(join(into, name), { store_id: storeId, created_at: `${name.slice(9, 19)}T00:00:00.000Z`, turn });
 }
 
-test('a backup with a time in the future is not the newest, and is removed first', () => {
+test('a backup with a time in the future is not the newest, and is removed first', async () => {
   const into = directory();
   for (const name of [first, second, ahead, later]) put(into, name);
   expect(newestBackupMs(into, storeId, nowMs)).toBe(Date.parse('2026-01-02T00:00:00Z'));
-  expect(removeOlder(into, 3, second, nowMs)).toEqual([join(into, ahead)]);
-  expect(removeOlder(into, 1, second, nowMs)).toEqual([join(into, later), join(into, first)]);
+  expect(await removeOlder(into, 3, second, nowMs)).toEqual([join(into, ahead)]);
+  expect(await removeOlder(into, 1, second, nowMs)).toEqual([join(into, later), join(into, first)]);
   expect(readdirSync(into)).toEqual([second]);
 });
 
-test('the backup that was just written stays, even if the clock was set back meanwhile', () => {
+test('the backup that was just written stays, even if the clock was set back meanwhile', async () => {
   const into = directory();
   for (const name of [first, second, ahead]) put(into, name);
-  expect(removeOlder(into, 1, ahead, nowMs)).toEqual([join(into, second), join(into, first)]);
+  expect(await removeOlder(into, 1, ahead, nowMs)).toEqual([join(into, second), join(into, first)]);
 });
 
-test('the log stays from the oldest turn of all backups on, whatever their times are', () => {
+test('the log stays from the oldest turn of all backups on, whatever their times are', async () => {
   const into = directory();
   put(into, second, { number: 30, at: '2026-01-02T00:00:00.000Z' });
   put(into, ahead, { number: 15, at: '2026-06-01T00:00:00.000Z' });
@@ -53,5 +53,5 @@ test('the log stays from the oldest turn of all backups on, whatever their times
     writeHeader(header, { segment: number, lsn: 10 * (number - 1) + 1, ...none });
     writeFileSync(segmentPath(archive, number), header);
   }
-  expect(removeOldLogs(into, storeId)).toEqual([segmentPath(archive, 1)]);
+  expect(await removeOldLogs(into, storeId)).toEqual([segmentPath(archive, 1)]);
 });
