@@ -4,10 +4,19 @@ import type { Json } from './json-value.ts';
 
 export type { Json, JsonObject } from './json-value.ts';
 
+// Both packers ignore methods named `toJSON`: a payload may have data with this key.
+
 // Writes only plain MessagePack, without msgpackr's extension for records, so that packed parts can be joined without decoding them.
-const plain = new Packr({ useRecords: false, mapsAsObjects: true, variableMapSize: true, encodeUndefinedAsNil: true });
+const plain = new Packr({
+  useRecords: false,
+  mapsAsObjects: true,
+  variableMapSize: true,
+  encodeUndefinedAsNil: true,
+  useToJSON: false,
+});
 // Uses msgpackr's extension for records: the keys of an object are usually left out if the packer has packed an object with the same keys before.
-const inSequence = (): Packr => new Packr({ useRecords: true, sequential: true, encodeUndefinedAsNil: false });
+const inSequence = (): Packr =>
+  new Packr({ useRecords: true, sequential: true, encodeUndefinedAsNil: false, useToJSON: false });
 
 /** Packs a value. The result may be a view of a larger buffer, but its bytes are never overwritten. */
 export function pack(value: unknown): Buffer {

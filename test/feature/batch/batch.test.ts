@@ -64,6 +64,15 @@ test('a repeat with the same Idempotency-Key gets the same ids, in either form, 
   }
 });
 
+test('a payload of a batch may have the keys "constructor" and "toJSON"', async () => {
+  const payload = { constructor: 1, toJSON: 2 };
+  for (const path of ['/plugin/echo/handle', '/pipeline/each']) {
+    const { status, body } = await batch(shared, path, [payload, { n: 1 }]);
+    expect(status).toBe(202);
+    expect(await shared.settled(body.job_ids[0]!)).toMatchObject({ status: 'succeeded', result: { result: payload } });
+  }
+});
+
 test('a payload that does not fit refuses the batch, by index', async () => {
   const payloads = [{ n: 1 }, { n: 'two' }, {}, { n: 'four' }];
   for (const path of ['/plugin/strict/handle', '/pipeline/strict']) {

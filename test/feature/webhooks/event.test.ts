@@ -47,6 +47,11 @@ test('an endpoint without headers has none in its event', async () => {
   expect(event).not.toHaveProperty('headers');
 });
 
+test('a delivery may have the keys "constructor" and "toJSON"', async () => {
+  const payload = { constructor: 1, toJSON: 2 };
+  expect(await eventOf('bare', payload)).toMatchObject({ payload });
+});
+
 test('the headers that the endpoint names are in the event, as it writes their names; one that is missing is left out', async () => {
   const event = await eventOf('named', {}, { 'x-kind': 'a, b', 'X-Other': 'never' });
   expect(event['headers']).toEqual({ 'X-Kind': 'a, b', 'Content-Type': 'application/json' });

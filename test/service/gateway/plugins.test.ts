@@ -29,6 +29,10 @@ const gateway = shareGateway(
     service: { plugin_env_passthrough: ['LET_THROUGH'] },
     plugins: {
       counting,
+      keeping: `export const handle = ({ event: { payload }, state }, { emit }) => {
+        emit({ type: 'kept', payload });
+        return { result: { payload, state }, state_updates: { kept: payload, ...payload } };
+      };`,
       speaking: `export const handle = async (request, { log, emit, span }) => {
       const end = span('work');
       log('warn', 'careful');
@@ -83,6 +87,15 @@ test('more than 1 MiB of state fails the attempt for good, and leaves the state 
   expect(job).toMatchObject({ status: 'failed', attempt: 1, last_error: expect.stringContaining('state') });
   const { seen } = resultOf((await gateway.finished('counting/handle')).result) as { seen: string[] };
   expect(seen).not.toContain('much');
+});
+
+test('the keys "constructor" and "toJSON" are data like others: in payloads, results, events and state', async () => {
+  const payload = { constructor: 1, toJSON: 2, list: [{ toJSON: 'x', constructor: { toJSON: null } }] };
+  const state = { kept: payload, ...payload };
+  for (const before of [{}, state]) {
+    const { result } = await gateway.finished('keeping/handle', payload);
+    expect(result).toMatchObject({ result: { payload, state: before }, events: [{ type: 'kept', payload }] });
+  }
 });
 
 test('log lines and events of a worker plugin are in its result', async () => {
