@@ -1,6 +1,6 @@
 // The state of the job actor and its basic changes: touch, move, end, retry.
 
-import type { Config, RetryPolicy } from '../../config/config.ts';
+import { type Config, instanceNamed, type RetryPolicy } from '../../config/config.ts';
 import type { Body } from '../../runtime/host/wire/outcome.ts';
 import type { BlockKeys } from '../../runtime/ids.ts';
 import { type JobId, jobId } from '../../runtime/ids.ts';
@@ -119,7 +119,7 @@ export class JobState {
     this.pauses.endProbes();
     this.settled.configure(config.pipelines);
     for (const name of Object.keys(config.plugins)) this.lane(name);
-    for (const lane of this.lanes.values()) lane.configure(config.plugins[lane.name] ?? null);
+    for (const lane of this.lanes.values()) lane.configure(instanceNamed(config, lane.name) ?? null);
     this.reviewHolds();
   }
 
@@ -139,7 +139,7 @@ export class JobState {
     let lane = this.lanes.get(name);
     if (!lane) {
       lane = new Lane(name, (plugin, command) => this.holds.ofCommand(plugin, command));
-      lane.configure(this.config.plugins[name] ?? null);
+      lane.configure(instanceNamed(this.config, name) ?? null);
       this.#reviewHold(lane);
       this.lanes.set(name, lane);
     }

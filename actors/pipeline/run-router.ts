@@ -1,5 +1,6 @@
 // Moves tokens from node to node: when a run begins, when jobs settle, and when parked tokens continue.
 
+import { instanceNamed } from '../../config/config.ts';
 import type { Condition } from '../../config/pipeline/definition.ts';
 import { type Body, bodyPart } from '../../runtime/host/wire/outcome.ts';
 import { formatId } from '../../runtime/ids.ts';
@@ -216,7 +217,7 @@ export class RunRouter {
 
   #configAt(node: Node): Json {
     if (node.kind !== 'work' || node.step.kind !== 'uses') return null;
-    return this.#table.config.plugins[node.step.instance]?.config ?? null;
+    return instanceNamed(this.#table.config, node.step.instance)?.config ?? null;
   }
 
   #fork(run: Run, scope: Scope, branches: readonly number[], token: Token): void {

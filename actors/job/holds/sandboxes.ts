@@ -1,6 +1,6 @@
 // The sandboxes that plugins require. A sandbox is tried before the first job of such a plugin is dispatched; if it does not work on
 // this machine, the jobs are held.
-import type { Config } from '../../../config/config.ts';
+import { type Config, instanceNamed } from '../../../config/config.ts';
 import type { Sandbox } from '../../../runtime/processes/sandbox.ts';
 
 /** Returns why the sandbox does not work on this machine. Null: it works. */
@@ -40,7 +40,7 @@ export class Sandboxes {
 
   /** Why the sandbox of the instance holds its jobs. Null: it does not hold them. */
   readonly holdOf = (instance: string): string | null => {
-    const sandbox = this.#config.plugins[instance]?.sandbox;
+    const sandbox = instanceNamed(this.#config, instance)?.sandbox;
     if (!sandbox) return null;
     const fault = this.#found.get(JSON.stringify(sandbox));
     if (fault === null) return null;

@@ -1,5 +1,5 @@
 // Which commands emit which signals, and which commands these signals start, according to the configuration (docs/contract.md#topology).
-import type { Config } from '../../../config/config.ts';
+import { type Config, instanceNamed } from '../../../config/config.ts';
 import type { PipelineDefinition, Step } from '../../../config/pipeline/definition.ts';
 import { pipelinePlugin } from '../../job/records/job.ts';
 import { callEventType, joinEventType, phaseEventType } from '../protocol.ts';
@@ -124,7 +124,7 @@ class Walk {
   }
 
   #emittedBy(end: End): readonly string[] {
-    const commands = this.#config.plugins[end.plugin]?.manifest.commands ?? [];
+    const commands = instanceNamed(this.#config, end.plugin)?.manifest.commands ?? [];
     const declared = commands.find(({ name }) => name === end.command)?.emit ?? [];
     if (declared.length > 0) return [...new Set(declared.map(({ event }) => event))];
     return [this.#handOn(`${end.plugin}.${end.command}.result`, end)];

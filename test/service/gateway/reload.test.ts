@@ -29,22 +29,28 @@ test('a reload brings new plugins, new config and new code', async () => {
   expect(await gateway.finished('echo/handle')).toMatchObject({ status: 'succeeded' });
 });
 
-test('queued jobs of a removed plugin wait, calls of it get 404, and the jobs run when it is back', async () => {
-  await gateway.reload({ plugins: { worker, echo }, instances: { worker: { parallelism: 1 } } });
-  const running = await gateway.submit('worker/handle', { gate: 'all' });
-  const queued = await gateway.submit('worker/handle', { gate: 'all' });
-  await gateway.noted('start', running);
-  await gateway.reload({ plugins: { echo } });
-  expect((await gateway.call('POST', '/plugin/worker/handle')).status).toBe(404);
-  gateway.open('all');
-  expect(await gateway.settled(running)).toMatchObject({ status: 'succeeded' });
-  expect(await gateway.job(queued)).toMatchObject({ status: 'queued', attempt: 0 });
-  await gateway.restart();
-  await gateway.finished('echo/handle');
-  expect(await gateway.job(queued)).toMatchObject({ status: 'queued', attempt: 0 });
-  await gateway.reload({ plugins: { worker, echo } });
-  expect(await gateway.settled(queued)).toMatchObject({ status: 'succeeded', attempt: 1 });
-});
+// An object without the plugin `constructor` still has an inherited property of this name.
+test.each(['worker', 'constructor'])(
+  'queued jobs of the removed plugin %s wait, calls of it get 404, and the jobs run when it is back',
+  async name => {
+    const present = { plugins: { [name]: worker, echo } };
+    await gateway.reload({ ...present, instances: { [name]: { parallelism: 1 } } });
+    const gate = `all of ${name}`;
+    const running = await gateway.submit(`${name}/handle`, { gate });
+    const queued = await gateway.submit(`${name}/handle`, { gate });
+    await gateway.noted('start', running);
+    await gateway.reload({ plugins: { echo } });
+    expect((await gateway.call('POST', `/plugin/${name}/handle`)).status).toBe(404);
+    gateway.open(gate);
+    expect(await gateway.settled(running)).toMatchObject({ status: 'succeeded' });
+    expect(await gateway.job(queued)).toMatchObject({ status: 'queued', attempt: 0 });
+    await gateway.restart();
+    await gateway.finished('echo/handle');
+    expect(await gateway.job(queued)).toMatchObject({ status: 'queued', attempt: 0 });
+    await gateway.reload(present);
+    expect(await gateway.settled(queued)).toMatchObject({ status: 'succeeded', attempt: 1 });
+  },
+);
 
 test('a running run keeps the definition that it began with', async () => {
   await gateway.reload({ plugins: { worker, step }, pipelines: [two('old')] });
