@@ -25,15 +25,15 @@ const fields = [
   { name: 'month', from: 1, to: 12 },
   { name: 'day of the week', from: 0, to: 7 },
 ] as const;
-const nicknames: { readonly [name: string]: string } = {
-  '@yearly': '0 0 1 1 *',
-  '@annually': '0 0 1 1 *',
-  '@monthly': '0 0 1 * *',
-  '@weekly': '0 0 * * 0',
-  '@daily': '0 0 * * *',
-  '@midnight': '0 0 * * *',
-  '@hourly': '0 * * * *',
-};
+const nicknames: ReadonlyMap<string, string> = new Map([
+  ['@yearly', '0 0 1 1 *'],
+  ['@annually', '0 0 1 1 *'],
+  ['@monthly', '0 0 1 * *'],
+  ['@weekly', '0 0 * * 0'],
+  ['@daily', '0 0 * * *'],
+  ['@midnight', '0 0 * * *'],
+  ['@hourly', '0 * * * *'],
+]);
 
 /** Returns the pattern, or the problem of the text as a predicate, such as `has 3 fields; …`. */
 export function parseCron(text: string): CronPattern | string {
@@ -55,9 +55,9 @@ function parse(text: string): CronPattern | string {
   if (text.length > cronCharsMax) return `has ${text.length} characters; it may have ${cronCharsMax}`;
   const written = text.trim();
   const name = written.toLowerCase();
-  if (name.startsWith('@') && !Object.hasOwn(nicknames, name))
-    return `has the unknown name ${JSON.stringify(written)}; known are ${Object.keys(nicknames).join(', ')}`;
-  const full = nicknames[name] ?? written;
+  if (name.startsWith('@') && !nicknames.has(name))
+    return `has the unknown name ${JSON.stringify(written)}; known are ${[...nicknames.keys()].join(', ')}`;
+  const full = nicknames.get(name) ?? written;
   const parts = full.split(/\s+/);
   if (parts.length !== 5 && parts.length !== 6) {
     const given = written === '' ? 0 : parts.length;

@@ -61,6 +61,8 @@ test.each([
   ['*/0 * * * *', 'is not a cron expression: '],
   ['5/15 * * * *', 'is not a cron expression: '],
   ['often * * * *', 'is not a cron expression: '],
+  ['constructor', 'has 1 fields; it needs 5'],
+  ['__proto__', 'has 1 fields; it needs 5'],
   ['@reboot', 'has the unknown name "@reboot"; known are @yearly'],
   ['*'.repeat(cronCharsMax + 1), `has ${cronCharsMax + 1} characters; it may have ${cronCharsMax}`],
 ])('%j is refused: %s', (text, problem) => {
