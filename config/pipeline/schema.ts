@@ -91,9 +91,11 @@ const step = field.closedMap(
           1000,
         ),
         backoff_base: field.duration(
-          'The maximum delay before the second attempt, which doubles with each further attempt. Default: that of the plugin.',
+          'The maximum delay before the second attempt, which doubles with each further attempt. At most `3650d`. Default: that of the plugin.',
         ),
-        backoff_max: field.duration('The maximum delay before any attempt. Default: that of the plugin.'),
+        backoff_max: field.duration(
+          'The maximum delay before any attempt, at most `3650d`. Default: that of the plugin.',
+        ),
       },
       'How often and when a failed job of the step is retried; only with `uses`. Default: as the plugin is configured.',
     ),

@@ -1,12 +1,13 @@
 // Reads the steps of a pipeline. The schema checks their shape; references, ids, joins, paths and templates are checked here.
 import { isObject } from '../../runtime/json-value.ts';
+import { readDuration } from '../check/duration.ts';
 import { formatPath, type ReportAt } from '../check/problem.ts';
 import { hint } from '../check/suggestion.ts';
 import type { NodePath } from '../source/tree.ts';
 import { readCondition } from './condition.ts';
 import type { Join, Path, Step } from './definition.ts';
 import { type PathRoot, quote, readPath } from './path.ts';
-import { readDuration, readLimits } from './step-limits.ts';
+import { readLimits } from './step-limits.ts';
 import { readTemplates } from './template.ts';
 
 /** The data that the readers of one pipeline's steps share: the names that steps may use, and the function that reports problems. */

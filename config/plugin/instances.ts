@@ -1,6 +1,7 @@
 // Combines the discovered plugins and the `plugins` section into the instances that jobs can use.
 import { timerMsMax } from '../../runtime/clock.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
+import { readDuration } from '../check/duration.ts';
 import { type ConfigProblem, formatPlace, type Report, type ReportAt, reportIn } from '../check/problem.ts';
 import { hint } from '../check/suggestion.ts';
 import { type Config, type Manifest, type PluginInstance, retryDefault } from '../config.ts';
@@ -130,6 +131,7 @@ function configuredInstance(work: InstanceBuild, name: string, node: SourceNode)
   checkConfigKeys(work, name, manifest, node);
   checkTimeouts(work, name, manifest, node);
   checkBreaker(work, name, node);
+  checkDelays(work, name, node);
   checkSandbox(name, manifest, node, work.reportAt);
   checkConcurrency(name, manifest, node, work.reportAt);
   const parallelism = nodeAt(node, 'parallelism');
@@ -251,6 +253,16 @@ function readBreaker(node: SourceNode | undefined): PluginInstance['breaker'] {
   const of = numberOf(nodeAt(node, 'breaker', 'of'));
   const forMs = parseDuration(textOf(nodeAt(node, 'breaker', 'for')));
   return failures === undefined || of === undefined || forMs === undefined ? undefined : { failures, of, forMs };
+}
+
+/** Reports delays that are longer than a date can be ahead. */
+function checkDelays({ reportAt }: InstanceBuild, name: string, node: SourceNode): void {
+  for (const path of [
+    ['retry', 'backoff_base'],
+    ['retry', 'backoff_max'],
+    ['breaker', 'for'],
+  ])
+    readDuration(textOf(nodeAt(node, ...path)), ['plugins', name, ...path], reportAt, { least: '0ms' });
 }
 
 /** Reports a breaker that could never pause the plugin. */

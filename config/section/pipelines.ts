@@ -3,12 +3,12 @@
 import type { SchemaCompiler } from '../../runtime/json-schema.ts';
 import { isObject } from '../../runtime/json-value.ts';
 import { reportDuplicates } from '../check/duplicate.ts';
+import { readDuration } from '../check/duration.ts';
 import { type Report, reportIn } from '../check/problem.ts';
 import { readCondition } from '../pipeline/condition.ts';
 import { findCycles } from '../pipeline/cycles.ts';
 import { hooks, type PipelineDefinition } from '../pipeline/definition.ts';
 import { readSteps, type StepContext } from '../pipeline/step.ts';
-import { readDuration } from '../pipeline/step-limits.ts';
 import { readSchema } from '../plugin/command.ts';
 import { type Instances, reportUnusable } from '../plugin/instances.ts';
 import { type NodePath, nodeAt, plainValue, type SourceNode } from '../source/tree.ts';

@@ -21,7 +21,7 @@ const when = {
   ),
 };
 const every = field.duration(
-  'The time between two firings, at least `1s`, counted from when the service first loads the schedule. Default: none. Example: `15m`.',
+  'The time between two firings, from `1s` to `3650d`, counted from when the service first loads the schedule. Default: none. Example: `15m`.',
 );
 const command = (standard: string) => field.name(`The command of the plugin. Default: \`${standard}\`.`);
 const payload = field.freeMap('The payload of its jobs. Default: `{}`. Example: `{ kind: full }`.');

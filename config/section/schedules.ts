@@ -6,6 +6,7 @@ import { zoneNamed } from '../../runtime/calendar/zone.ts';
 import type { SchemaCheck, SchemaCompiler } from '../../runtime/json-schema.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
 import { reportDuplicates } from '../check/duplicate.ts';
+import { readDuration } from '../check/duration.ts';
 import { type ConfigProblem, type Report, type ReportAt, reportIn } from '../check/problem.ts';
 import { didYouMean, hint } from '../check/suggestion.ts';
 import { catchUpRules, overlapRules, type ScheduleDefinition } from '../config.ts';
@@ -197,9 +198,9 @@ function readRecurrence(entry: Entry): Recurrence {
     return { kind: 'at', atMs };
   }
   const text = textOf(nodeAt(node, 'every')) ?? '';
-  const everyMs = (Object.hasOwn(named, text) ? named[text] : parseDuration(text)) ?? everyMsMin;
-  if (everyMs < everyMsMin) refuse('every', `is ${text}; it must be at least 1s`);
-  return { kind: 'every', everyMs };
+  const read = () => readDuration(text, [...path, 'every'], reportAt, { least: '1s' });
+  const everyMs = Object.hasOwn(named, text) ? named[text] : read();
+  return { kind: 'every', everyMs: everyMs ?? everyMsMin };
 }
 
 function readJitter({ node, refuse }: Entry, recurrence: Recurrence): number {

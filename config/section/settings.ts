@@ -254,9 +254,9 @@ const instance = field.closedMap(
           1000,
         ),
         backoff_base: field.duration(
-          'The maximum delay before the second attempt, which doubles with each further attempt. The delay is random, up to that maximum. Default: `5s`.',
+          'The maximum delay before the second attempt, which doubles with each further attempt. The delay is random, up to that maximum. At most `3650d`. Default: `5s`.',
         ),
-        backoff_max: field.duration('The maximum delay before any attempt. Default: `10m`.'),
+        backoff_max: field.duration('The maximum delay before any attempt, at most `3650d`. Default: `10m`.'),
       },
       'How often and when a failed job is retried.',
     ),
@@ -264,7 +264,7 @@ const instance = field.closedMap(
       {
         failures: field.count(1, 'How many of the last attempts must fail.', 1000),
         of: field.count(1, 'How many of the last attempts count; at least `failures`.', 1000),
-        for: field.duration('How long the plugin is paused before one of its jobs is tried.'),
+        for: field.duration('How long the plugin is paused before one of its jobs is tried, at most `3650d`.'),
       },
       'Pauses the plugin when too many of its attempts fail. Default: never. Example: `{ failures: 20, of: 50, for: 5m }`.',
       { required: ['failures', 'of', 'for'] },

@@ -1,0 +1,23 @@
+// Reads durations that must be in a range.
+import { parseDuration } from '../quantity.ts';
+import type { NodePath } from '../source/tree.ts';
+import type { ReportAt } from './problem.ts';
+
+/** The longest delay that a configuration may have. A delay of more than 270,000 years would lead to a time that no `Date` can hold. */
+export const durationMax = { ms: 3650 * 86_400_000, text: '3650d' };
+
+/**
+ * Reads a duration, in milliseconds. Reports a duration that is out of range. Undefined: the value is not a valid
+ * duration.
+ */
+export function readDuration(
+  value: unknown,
+  at: NodePath,
+  reportAt: ReportAt,
+  { least = '1ms', most = durationMax }: { readonly least?: string; readonly most?: typeof durationMax } = {},
+): number | undefined {
+  const ms = typeof value === 'string' ? parseDuration(value) : undefined;
+  if (ms === undefined || (ms >= parseDuration(least)! && ms <= most.ms)) return ms;
+  reportAt(at, `is ${JSON.stringify(value)}; it must be from ${least} to ${most.text}`);
+  return undefined;
+}
