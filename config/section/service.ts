@@ -2,6 +2,7 @@
 import { dirname, join, resolve } from 'node:path';
 import { churnBytesMin, defaultLogSizes, segmentBytesMin } from '../../runtime/commit-log/log-sizes.ts';
 import type { LogFormat } from '../../runtime/log.ts';
+import { readDuration } from '../check/duration.ts';
 import type { ReportAt } from '../check/problem.ts';
 import type { Config, LogLevel } from '../config.ts';
 import { bundledDirectory, bundledRoot } from '../plugin/bundled.ts';
@@ -83,9 +84,10 @@ export function readVault(root: SourceNode, statePath: string): Config['vault'] 
 
 export function readBackups(root: SourceNode, mainFile: string, reportAt: ReportAt): Config['backups'] {
   const backups = nodeAt(root, 'backups');
-  const everyMs = parseDuration(textOf(nodeAt(backups, 'every'))) ?? null;
+  const everyMs =
+    readDuration(textOf(nodeAt(backups, 'every')), ['backups', 'every'], reportAt, { least: '1s' }) ?? null;
   const log = flagOf(nodeAt(backups, 'log')) ?? false;
-  if (log && everyMs === null)
+  if (log && nodeAt(backups, 'every') === undefined)
     reportAt(['backups', 'log'], 'needs "backups.every": the log is kept from the oldest of the scheduled backups on');
   return {
     everyMs,

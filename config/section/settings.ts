@@ -319,7 +319,9 @@ export const settingsSchema = field.closedMap(
     ),
     backups: field.closedMap(
       {
-        every: field.duration('How often a backup is written while the service runs. Default: never. Example: `24h`.'),
+        every: field.duration(
+          'How often a backup is written while the service runs, from `1s` to `3650d`. Default: never. Example: `24h`.',
+        ),
         keep: field.count(
           1,
           'How many backups whose names are times are kept; older ones are removed after a newer one was written. Default: `7`.',
