@@ -18,6 +18,9 @@ export const logMessageCharsMax = 16 * 1024;
 /** The maximum total length of all log messages of an attempt. */
 export const logCharsMax = 4 * 2 ** 20;
 const errorCharsMax = 64 * 1024;
+/** Each group of jobs that an event creates has its type; a target stores the key for 24 hours. */
+const eventTypeCharsMax = 256;
+const dedupeKeyCharsMax = 4096;
 
 /** How a task ended. `stateUpdates`: the state updates as plain values (the body has them in packed form); null: none. */
 export type TaskResult = {
@@ -235,10 +238,16 @@ export function readEvent(value: unknown, at: string): EmittedEvent {
   if (!isObject(value)) throw new TypeError(`${at} must be an object, not ${kindOf(value)}`);
   const { type, payload = {}, dedupe_key } = value;
   if (typeof type !== 'string' || type === '') throw new TypeError(`${at}.type must be a string, not ${kindOf(type)}`);
+  refuseLong(type, `${at}.type`, eventTypeCharsMax);
   if (dedupe_key === undefined || dedupe_key === null) return { type, payload: payload as never };
   if (typeof dedupe_key !== 'string')
     throw new TypeError(`${at}.dedupe_key must be a string, not ${kindOf(dedupe_key)}`);
+  refuseLong(dedupe_key, `${at}.dedupe_key`, dedupeKeyCharsMax);
   return { type, payload: payload as never, dedupe_key };
+}
+
+function refuseLong(text: string, at: string, charsMax: number): void {
+  if (text.length > charsMax) throw new TypeError(`${at} has ${text.length} characters; at most ${charsMax}`);
 }
 
 export function readLog(value: unknown, at: string): LogLine {

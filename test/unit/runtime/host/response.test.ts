@@ -26,6 +26,19 @@ test.each([
   expect(shown(decodeBody(settled.body))).toEqual([expect.stringMatching(reason), 'trouble']);
 });
 
+test('an event whose type or dedupe_key is too long fails the attempt, with its place', () => {
+  const longest = { type: 't'.repeat(256), payload: {}, dedupe_key: 'k'.repeat(4096) };
+  const settled = (event: object) => resultOfAnswer({ status: 'ok', events: [longest, event] }, true);
+  expect(settled(longest)).toMatchObject({ verdict: 'ok' });
+  for (const [event, problem] of [
+    [{ ...longest, type: 't'.repeat(257) }, 'events[1].type has 257 characters; at most 256'],
+    [{ ...longest, dedupe_key: 'k'.repeat(4097) }, 'events[1].dedupe_key has 4097 characters; at most 4096'],
+  ] as const) {
+    expect(settled(event)).toMatchObject({ verdict: 'error', permanent: false });
+    expect(shown(decodeBody(settled(event).body))[0]).toBe(`invalid response: ${problem}`);
+  }
+});
+
 test('of a handler that throws, the reason is kept, and what it had said besides if that is not too much', () => {
   const event = { type: 'a', payload: {} };
   const thrown = (payload: JsonObject) => resultOfError(new Error('no luck'), { events: [{ ...event, payload }] });
