@@ -62,13 +62,16 @@ export type CompiledPipeline = {
   readonly first: number;
   /** Whether the main part has a `foreach` or `split` that no join follows. The result of a run is then a list, even if a single token arrives. */
   readonly endsForked: boolean;
+  /** The keys (as JSON) of the maps that the dotted baggage targets of the steps create: `["a"]` and `["a","b"]` for the target `a.b.c`. */
+  readonly baggageMaps: ReadonlySet<string>;
 };
 
 /** The number of the only node of kind `end`. */
 export const endNode = 0;
 
 export function compilePipeline(definition: PipelineDefinition): CompiledPipeline {
-  const compiler: Compiler = { nodes: [{ kind: 'end' }], sequences: [], phase: undefined };
+  const baggageMaps = new Set<string>();
+  const compiler: Compiler = { nodes: [{ kind: 'end' }], sequences: [], baggageMaps, phase: undefined };
   const { first } = compileTop(compiler, definition.steps);
   const { onFailure, finally: last } = definition;
   const phases = [...phaseOf(compiler, 'on_failure', onFailure), ...phaseOf(compiler, 'finally', last)];
@@ -76,7 +79,7 @@ export function compilePipeline(definition: PipelineDefinition): CompiledPipelin
   const { nodes, sequences } = compiler;
   const { if: condition } = definition;
   const start = condition === null ? first : add(compiler, { kind: 'start', condition, next: first });
-  return { definition, nodes, sequences, phases, start, first, endsForked };
+  return { definition, nodes, sequences, phases, start, first, endsForked, baggageMaps };
 }
 
 function phaseOf(compiler: Compiler, name: PhaseName, steps: readonly Step[] | undefined): CompiledPhase[] {
@@ -109,7 +112,12 @@ function forks(step: Step): boolean {
   }
 }
 
-type Compiler = { readonly nodes: Node[]; readonly sequences: Sequence[]; phase: PhaseName | undefined };
+type Compiler = {
+  readonly nodes: Node[];
+  readonly sequences: Sequence[];
+  readonly baggageMaps: Set<string>;
+  phase: PhaseName | undefined;
+};
 
 function add(compiler: Compiler, node: Node): number {
   return compiler.nodes.push(node) - 1;
@@ -180,6 +188,7 @@ function compileStep(compiler: Compiler, step: Step, next: number, late: boolean
       const failsLate = late || step.failFast === false;
       const limits = limitsOf(step);
       const { phase } = compiler;
+      addBaggageMaps(compiler.baggageMaps, step);
       return add(compiler, { kind: 'work', step, next, perElement: isPerElement(step), limits, failsLate, phase });
     }
     case 'split': {
@@ -188,6 +197,13 @@ function compileStep(compiler: Compiler, step: Step, next: number, late: boolean
     }
     case 'steps':
       return add(compiler, { kind: 'steps', step, first: compileNested(compiler, step.steps, next, late), next });
+  }
+}
+
+function addBaggageMaps(maps: Set<string>, { baggage }: WorkStep): void {
+  for (const [target] of baggage) {
+    const keys = target.split('.');
+    while (keys.pop() !== undefined && keys.length > 0) maps.add(JSON.stringify(keys));
   }
 }
 

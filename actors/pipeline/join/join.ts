@@ -35,9 +35,10 @@ export function arriveAtJoin(table: RunTable, run: Run, scope: Scope, arrival: A
   if (arrival.failed) scope.failed++;
   if (!arrival.isReused) scope.isReused = false;
   if (depth > scope.depth) scope.depth = depth;
+  const { nodes, baggageMaps } = run.version.compiled;
+  const node = nodes[joinNode(run, scope)]!;
   if (path.length === 0) scope.origin = { cause: arrival.cause, context };
-  else if (context !== scope.lastEqualContext) noteContext(scope, context, path);
-  const node = run.version.compiled.nodes[joinNode(run, scope)]!;
+  else if (node.kind === 'join' && context !== scope.lastEqualContext) noteContext(scope, context, path, baggageMaps);
   if (node.kind === 'end' || (node.kind === 'join' && node.collect === 'results')) {
     addResult(table, run, scope, node, path, result);
   }
@@ -67,13 +68,18 @@ function addResult(
 }
 
 /** Records the context of a token, unless it is equal to the context of the scope's origin. */
-function noteContext(scope: Scope, context: Uint8Array, path: readonly number[]): void {
+function noteContext(
+  scope: Scope,
+  context: Uint8Array,
+  path: readonly number[],
+  baggageMaps: ReadonlySet<string>,
+): void {
   if (Buffer.compare(context, scope.origin.context) === 0) {
     scope.lastEqualContext = context;
     return;
   }
   scope.merged ??= new Map();
-  addContext(scope.merged, unpack<JsonObject>(context), path);
+  addContext(scope.merged, unpack<JsonObject>(context), path, baggageMaps);
 }
 
 /**

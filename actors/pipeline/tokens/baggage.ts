@@ -43,15 +43,20 @@ export function addBaggage(context: JsonObject, baggage: readonly (readonly [str
 
 /**
  * Adds the context of a token that arrives at a join to `merged`. If several tokens have a value under the same keys, the token that comes
- * first in the order of paths wins.
+ * first in the order of paths wins. `maps`: the keys of the maps that dotted targets create (compile.ts). Any other map is one value.
  */
-export function addContext(merged: MergedValues, context: JsonObject, path: readonly number[]): void {
+export function addContext(
+  merged: MergedValues,
+  context: JsonObject,
+  path: readonly number[],
+  maps: ReadonlySet<string>,
+): void {
   const walk = (map: JsonObject, keys: readonly string[]): void => {
     for (const [key, value] of Object.entries(map)) {
       const here = [...keys, key];
-      if (isObject(value) && Object.keys(value).length > 0) walk(value, here);
+      const name = JSON.stringify(here);
+      if (isObject(value) && Object.keys(value).length > 0 && maps.has(name)) walk(value, here);
       else {
-        const name = JSON.stringify(here);
         const known = merged.get(name);
         if (known === undefined || comparePaths(path, known.path) < 0) merged.set(name, { keys: here, path, value });
       }

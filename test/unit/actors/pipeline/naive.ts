@@ -180,17 +180,11 @@ function withBaggage(baggage: readonly [string, string][], item: Item): Map {
   return context;
 }
 
+/** All targets of baggage are `outer.inner`: what is below these two keys is one value. */
 function mergeFirst(into: Map, from: Map): Map {
   const merged = { ...into };
-  for (const [key, value] of Object.entries(from)) {
-    const known = merged[key];
-    const both = isMap(known) && isMap(value);
-    if (known === undefined) merged[key] = value;
-    else if (both) merged[key] = mergeFirst(known, value);
+  for (const [outer, inner] of Object.entries(from)) {
+    merged[outer] = { ...(inner as Map), ...(merged[outer] as Map | undefined) };
   }
   return merged;
-}
-
-function isMap(value: Json | undefined): value is Map {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

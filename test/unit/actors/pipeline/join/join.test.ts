@@ -70,6 +70,45 @@ describe('a join', () => {
     expect(contextOf(s.of('sink')[0]!)).toEqual({ x: 1, in: { a: 2, b: 1 } });
   });
 
+  it.each([
+    ['no step before it has set them', [], { name: 'Ada' }],
+    ['the fork had the key', [{ uses: 'echo', baggage: { customer: 'payload.fork' } }], { name: 'Fork' }],
+  ])('does not mix the insides of baggage: %s', (_, before, customer) => {
+    const s = stage([
+      ...before,
+      { uses: 'text', foreach: 'payload.list', baggage: { customer: 'payload.item' } },
+      { uses: 'sink', join: 'all' },
+    ]);
+    s.run('p', { fork: { name: 'Fork' }, list: [{ name: 'Ada' }, { name: 'Bob', vip: true }] });
+    expect(contextOf(s.of('sink')[0]!)).toEqual({ customer });
+  });
+
+  it('takes a value under a dotted name whole, from the first branch that has it', () => {
+    const s = stage([
+      { uses: 'text', foreach: 'payload.list', baggage: { 'of.last.item': 'payload.item' } },
+      { uses: 'sink', join: 'all' },
+    ]);
+    s.run('p', { list: [{ name: 'Ada' }, { name: 'Bob', vip: true }] });
+    expect(contextOf(s.of('sink')[0]!)).toEqual({ of: { last: { item: { name: 'Ada' } } } });
+  });
+
+  it.each([
+    ['kept for a join once for each key that a step sets', [{ uses: 'sink', join: 'all', collect: 'counts' }]],
+    ['not kept where nothing is joined', []],
+  ])('has baggage that does not grow with the number of elements: %s', (_, more) => {
+    const s = stage([
+      { uses: 'fail', foreach: 'payload.list', on_error: 'continue', baggage: { of: 'payload.item' } },
+      ...more,
+    ]);
+    const list = Array.from({ length: 1000 }, (_, n) => ({ [`some-key-${n}`]: 'x'.repeat(100) }));
+    const id = s.start('p', { list });
+    s.work(999);
+    expect(s.jobs.get(id)!.status).toBe('running');
+    const records = [...s.store.scan('runs', {})].reduce((sum, { value }) => sum + value.length, 0);
+    expect(records).toBeLessThan(10_000);
+    s.finish();
+  });
+
   it('of one chain goes on behind its last job', () => {
     const s = stage([{ uses: 'echo' }, { uses: 'sink', join: 'all' }]);
     expect(resultOf(s.run('p', { x: 1 }))).toEqual({ results: [{ x: 1 }], succeeded: 1, failed: 0 });
