@@ -99,6 +99,27 @@ describe('an emitted event', () => {
     ]);
     expect(s.of('pipeline').at(-1)!.status).toBe('failed');
   });
+
+  it('that goes round through a phase is stopped after 64 jobs, too', () => {
+    const again = { id: 'again', uses: 'spin', join: 'all' };
+    const s = new Stage({
+      plugins: { ...plugins, spin: () => ({ events: [{ type: 'again', payload: {} }] }) },
+      pipelines: [
+        {
+          name: 'loop',
+          on: 'again',
+          steps: [{ uses: 'text' }],
+          finally: [{ uses: 'sink', foreach: 'payload.failed' }, again],
+        },
+      ],
+      keepsRecords: true,
+    });
+    s.start('loop');
+    for (let turn = 0; s.isBusy && turn < 1000; turn++) s.work();
+    expect(s.isBusy).toBe(false);
+    expect(s.of('spin').map(({ group }) => group.depth)).toEqual(Array.from({ length: 64 }, (_, n) => n + 1));
+    expect([s.of('text').length, s.of('text').at(-1)!.status]).toEqual([65, 'dead']);
+  });
 });
 
 describe('a hook', () => {
