@@ -6,6 +6,7 @@ import type { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { DefinitionVersions } from './definition/definition-versions.ts';
 import type { Descendants } from './descendants.ts';
+import { type FanOut, isParked } from './fanout/fanout.ts';
 import { decodeRun, decodeScope, scopeKey } from './records/run.ts';
 import { type Run, runOf, type Scope, scopeOf } from './run.ts';
 
@@ -132,7 +133,11 @@ export class Runs {
       run.scopes.set(scope.id, scope);
       run.bytes += scope.recordBytes;
     }
-    for (const fan of fans) run.fans.set(fan.id, { ...fan, plan: null, stored: true });
+    for (const stored of fans) {
+      const fan: FanOut = { ...stored, plan: null, stored: true };
+      run.fans.set(fan.id, fan);
+      if (isParked(fan)) run.parked.add(fan);
+    }
     return run;
   }
 }

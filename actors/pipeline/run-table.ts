@@ -346,6 +346,7 @@ export class RunTable {
 
   dropFan(run: Run, fan: FanOut): void {
     run.fans.delete(fan.id);
+    run.parked.delete(fan);
     this.#dropEvaluation(run, fan.id);
     if (fan.plan) this.listBytes -= fan.plan.list.length;
     if (fan.stored) this.batch.remove('lists', listKey(run.id, fan.id));

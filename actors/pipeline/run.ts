@@ -51,7 +51,10 @@ export type Run = StoredRun & {
   /** The job or run that caused the run. Null: the run is a root, or it was read from the store. */
   readonly parent: JobId | null;
   readonly scopes: Map<number, Scope>;
+  /** The fan-outs in the order in which they continue, and the parked tokens. */
   readonly fans: Map<number, FanOut>;
+  /** Those of `fans` that are parked tokens. */
+  readonly parked: Set<FanOut>;
   /** `ownBytes`: the size of the run's own record. `bytes`: that size plus the sizes of the records of its scopes. */
   ownBytes: number;
   bytes: number;
@@ -98,6 +101,7 @@ export function runOf(
     parent,
     scopes: new Map(),
     fans: new Map(),
+    parked: new Set(),
     ownBytes: bytes,
     bytes,
     weight: 0,

@@ -17,7 +17,7 @@ import { bytesPerTurnMax, evaluationName, evaluationsMax, type RunTable } from '
 import type { Children } from '../steps/children.ts';
 import { baggageFault, contextFault } from '../tokens/baggage.ts';
 import { enterEvent } from '../tokens/event-tokens.ts';
-import { addFan, parkedAt } from '../tokens/parked-token.ts';
+import { addFan, moveBehind, parkedAt } from '../tokens/parked-token.ts';
 import { PhaseTokens } from '../tokens/phase-token.ts';
 import { asPayload, Packed, type StepPosition, type Token } from '../tokens/token.ts';
 import {
@@ -169,12 +169,10 @@ export class Expansion {
       return;
     }
     const plan = this.#planOf(run, fan);
-    if ('hasEvents' in plan) {
-      this.#takeEvents(run, fan, plan);
-      return;
-    }
     try {
-      this.#expandNext(run, fan, plan as FanPlan);
+      if ('hasEvents' in plan) this.#takeEvents(run, fan, plan);
+      else this.#expandNext(run, fan, plan as FanPlan);
+      moveBehind(run, fan);
     } catch (error) {
       if (!(error instanceof UnfinishedEvaluation)) throw error;
       // The evaluation continues later, from the same element: the cursor has not moved.
@@ -370,10 +368,9 @@ export class Expansion {
  * The fan-out with which the run continues. Parked tokens come first. Among them, tokens whose evaluations have no room in memory come
  * last, so that they do not hold up tokens whose evaluations are in memory.
  */
-function nextFan({ fans }: Run): FanOut | undefined {
+function nextFan({ fans, parked }: Run): FanOut | undefined {
   let crowded: FanOut | undefined;
-  for (const fan of fans.values()) {
-    if (!isParked(fan)) continue;
+  for (const fan of parked) {
     if (fan.isCrowded !== true) return fan;
     crowded ??= fan;
   }

@@ -1,6 +1,6 @@
 // A token is parked if it cannot continue now, for instance because the turn has no time left. Parked tokens are stored in the form of fan-outs.
 import { unpinned } from '../../../runtime/bytes.ts';
-import type { FanOut, ParkedPlan } from '../fanout/fanout.ts';
+import { type FanOut, isParked, type ParkedPlan } from '../fanout/fanout.ts';
 import type { Run, Scope } from '../run.ts';
 import type { RunTable } from '../run-table.ts';
 import type { Token } from './token.ts';
@@ -26,6 +26,15 @@ export function parkedBeforeEvents(node: number, scope: Scope, token: Token, eve
 /** Adds a fan-out, or a parked token, to the run. */
 export function addFan(table: RunTable, run: Run, fan: FanOut): void {
   run.fans.set(fan.id, fan);
+  if (isParked(fan)) run.parked.add(fan);
   table.listBytes += fan.plan!.list.length;
   table.expandable.add(run.name);
+}
+
+/**
+ * Lets the other fan-outs of the run continue before this one, if it has not ended. Otherwise all inner lists would be open before the
+ * outer list ends.
+ */
+export function moveBehind({ fans }: Run, fan: FanOut): void {
+  if (fans.delete(fan.id)) fans.set(fan.id, fan);
 }

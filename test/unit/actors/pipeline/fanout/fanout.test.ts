@@ -1,6 +1,7 @@
 // Fan-outs: one job per element, expanded a part at a time.
 import { describe, expect, it } from 'vitest';
 import { unsettledMax } from '../../../../../actors/pipeline/fanout/expansion.ts';
+import { decodeRun } from '../../../../../actors/pipeline/records/run.ts';
 import { bytesPerTurnMax } from '../../../../../actors/pipeline/run-table.ts';
 import { payloads, plugins, stage } from '../cast.ts';
 import { contextOf, errorOf, type Job, resultOf, Stage } from '../stage.ts';
@@ -143,6 +144,30 @@ describe('a foreach', () => {
     expect(most).toBeLessThanOrEqual(unsettledMax);
     s.finish();
     expect(resultOf(s.jobs.get(id)!)).toEqual({ succeeded: 60_000, failed: 0 });
+    expect(s.leftovers()).toBe(0);
+  });
+});
+
+describe('a foreach inside a foreach', () => {
+  it('is expanded before the outer list goes on: few lists are open at once', () => {
+    const s = stage([
+      { uses: 'echo', foreach: 'payload.list' },
+      { uses: 'double', foreach: 'payload.item' },
+      { uses: 'sink', join: 'all', collect: 'counts' },
+    ]);
+    const id = s.start('p', { list: Array.from({ length: 24_000 }, (_, n) => [n]) });
+    const run = s.jobs.get(id)!;
+    for (let turn = 0; turn < 4; turn++) s.turn();
+    expect(s.waiting.length).toBe(unsettledMax);
+    let most = 0;
+    while (s.isBusy) {
+      s.work();
+      const record = s.store.get('runs', run.id);
+      if (record) most = Math.max(most, decodeRun(record).fans.length);
+    }
+    expect(resultOf(run)).toEqual({ succeeded: 24_000, failed: 0 });
+    expect(most).toBeGreaterThan(1000);
+    expect(most).toBeLessThanOrEqual(17_000);
     expect(s.leftovers()).toBe(0);
   });
 });
