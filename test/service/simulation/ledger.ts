@@ -62,6 +62,8 @@ export class Ledger {
   /** The hosts of a life that failed have not ended yet. */
   #onStopped: (() => void) | null = null;
   #ring = (_actor: string): void => {};
+  /** The request to stop has been handled: no frame leaves any more. */
+  isStopping = false;
 
   constructor(outside: Outside) {
     this.#outside = outside;
@@ -186,6 +188,8 @@ export class Ledger {
       ...turns,
       end: turn => {
         turns.end!(turn);
+        const { dispatcher } = actors.job;
+        this.isStopping = dispatcher.pause?.isDisk === false;
         const { lanes, suspects } = actors.job.state;
         const waiting = [...lanes.values()].reduce((jobs, lane) => jobs + lane.queued, suspects.length);
         const counted = this.gauges.get('queued');

@@ -18,6 +18,7 @@ export class Stopping {
 
   /** The hosts have had their while. What must not run twice may be charged: nobody knows whether it has begun. */
   endHosts(ledger: Ledger, hosts: Hosts): void {
+    if (!ledger.isStopping) return;
     this.state = 'hosts ended';
     for (const { frame, tasks } of hosts.held)
       if (frame.instance === 'careful') for (const task of tasks) hosts.chargeable.add(nameOf(task));
