@@ -315,7 +315,9 @@ export function startJobActor(options: JobActorOptions): JobActor {
   }
 
   function wakeRetries(turn: Turn): void {
-    for (let due = state.popDue(turn.nowUs); due; due = state.popDue(turn.nowUs)) {
+    const next = () => state.popDue(turn.nowUs);
+    // The alarm for retries that are left is set again, and goes off at once.
+    for (let due = next(); due; due = turn.isSpent ? undefined : next()) {
       if (due.custody === 'suspect') dispatcher.quarantine.take(due, true);
       else enqueue(state, due);
     }

@@ -1,9 +1,7 @@
 // The state of the job actor and its basic changes: touch, move, end, retry.
-
 import { type Config, instanceNamed, type RetryPolicy } from '../../config/config.ts';
 import type { Body } from '../../runtime/host/wire/outcome.ts';
-import type { BlockKeys } from '../../runtime/ids.ts';
-import { type JobId, jobId } from '../../runtime/ids.ts';
+import { type BlockKeys, type JobId, jobId } from '../../runtime/ids.ts';
 import { type PartReader, partsIn } from '../../runtime/parted.ts';
 import { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Reader } from '../../runtime/store/store.ts';
@@ -389,7 +387,11 @@ export class JobState {
     return paused;
   }
 
-  /** Drops the decoded block from memory. */
+  /** Releases the decoded block, unless it is kept for the dispatch of its jobs. */
+  releaseLoaded(open: OpenBlock): void {
+    if (open.inFlight === 0 && open.cachedBytes === 0) this.release(open);
+  }
+
   release(open: OpenBlock): void {
     if (open.cachedBytes > 0) this.cachedBytes -= open.cachedBytes;
     open.cachedBytes = 0;

@@ -42,6 +42,7 @@ export class Recovery {
     const { blocks: marked } = this.#state.cancels;
     let count = 0;
     for (const { key, value } of this.#state.reader.scan('open', range)) {
+      if (count > 0 && turn.isSpent) return;
       count++;
       this.#from = Buffer.concat([key, Buffer.of(0)]);
       const name = keyText(key);

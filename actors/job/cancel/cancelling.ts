@@ -88,6 +88,7 @@ export class Cancelling {
       const waiting: JobsToEnd = new Map();
       this.#cancelJob(turn, id, cancel, waiting);
       endWaiting(state, turn, waiting);
+      for (const open of waiting.keys()) state.releaseLoaded(open);
     }
     const caller = { replyTo, id };
     this.#await(turn, caller, cancelText(cancel));
@@ -331,6 +332,8 @@ export class Cancelling {
         if (budget.jobs === 0 || budget.examined-- === 0) return false;
         if (this.#drop(key, index, wanted)) budget.jobs--;
       }
+      const open = this.#state.open.get(keyText(key));
+      if (open && !wanted.has(open)) this.#state.releaseLoaded(open);
       walk.from = Buffer.concat([entry.key, Buffer.of(0)]);
       walk.index = 0;
     }

@@ -81,7 +81,10 @@ export class ExemptJobs {
   #exemptJobsOf(turn: Turn, open: OpenBlock): void {
     const state = this.#state;
     const block = state.load(open);
-    if (!block.starts.some(index => isExempt(state, { open, index }))) return;
+    if (!block.starts.some(index => isExempt(state, { open, index }))) {
+      state.releaseLoaded(open);
+      return;
+    }
     const lane = state.lane(open.plugin);
     const { next } = open;
     for (let index = 0; index < next; index++) {

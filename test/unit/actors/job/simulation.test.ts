@@ -83,6 +83,37 @@ it('loses no job, and lets no retry wait longer, when the clock was set back bef
   expect(world.nowUs - nowUs).toBeLessThan(4 * backoffMaxMs * 1000);
 });
 
+it('wakes retries that are due together over several turns, if a turn has no time left', () => {
+  const world = new Simulation(config(plugins), { ...calm, error: 1 }, dice(1));
+  world.submit('fast', 'handle', ...Array.from({ length: 20 }, () => ({})));
+  while ((world.isDue || world.held.length > 0) && world.step());
+  world.nowUs += 3_600_000_000;
+  world.isSlow = true;
+  world.alarmUs = null;
+  world.tell({ kind: 'alarm' });
+  world.turn();
+  expect(world.alarmUs ?? Number.POSITIVE_INFINITY).toBeLessThan(world.nowUs);
+  world.isSlow = false;
+  world.run();
+  check(world);
+});
+
+it('recovers the blocks of a state over several turns, if a turn has no time left', () => {
+  const world = new Simulation(config(plugins), { ...calm, error: 1 }, dice(1));
+  for (let block = 0; block < 3; block++) {
+    world.submit('fast', 'handle', {});
+    world.turn();
+  }
+  while ((world.isDue || world.held.length > 0) && world.step());
+  world.start();
+  world.isSlow = true;
+  world.turn();
+  expect(world.isDue).toBe(true);
+  world.isSlow = false;
+  world.run();
+  check(world);
+});
+
 it('takes what it prunes off the counters once, however often it is told to in a turn', () => {
   const retention = { jobsMs: 1000, jobsMax: 1e9, heldMs: 1e12 };
   const world = new Simulation(
