@@ -5,8 +5,6 @@ import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { makeDirectory } from '../durable-file.ts';
 import { storeIdPattern } from '../store/store-id.ts';
-import { firstTurn, readArchive } from './log-reader.ts';
-import type { Lsn } from './part.ts';
 import { listSegments, type Segment } from './segments.ts';
 
 /**
@@ -33,15 +31,6 @@ export function archivedStore(name: string): string | null {
 /** The greatest number of an archived segment; 0 if the archive has no segment. */
 export function newestArchived(directory: string): number {
   return existsSync(directory) ? (listSegments(directory).at(-1)?.number ?? 0) : 0;
-}
-
-/** Whether the archive has turn `lsn` + 1 whole. */
-export function hasTurnAfter(directory: string, lsn: Lsn): boolean {
-  const segments = existsSync(directory) ? listSegments(directory) : [];
-  // The turn begins in the last segment that begins with an earlier turn, or after it.
-  while (segments.length > 1 && (firstTurn(segments[1]) ?? lsn + 1) <= lsn) segments.shift();
-  for (const _ of readArchive(segments, lsn)) return true;
-  return false;
 }
 
 /** `usedBytes`: the number of bytes that turns take up in the segment. */

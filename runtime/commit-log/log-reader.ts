@@ -2,13 +2,13 @@
 //
 // The last turn may be torn: a crash interrupted its append, so none of its replies was sent. A broken turn that a later turn follows is
 // damage, because the broken turn was durable once. `readLog` then skips nothing and throws.
-import { closeSync, openSync, readSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readSync } from 'node:fs';
 import { basename } from 'node:path';
 import { StoreFault } from '../store/store.ts';
 import { crc32c } from './checksum.ts';
 import type { LogPosition } from './log-writer.ts';
 import { headerBytes, type Lsn, type PartHeader, readHeader, roomOf, sectorBytes } from './part.ts';
-import type { Segment } from './segments.ts';
+import { listSegments, type Segment } from './segments.ts';
 
 const windowBytes = 8 * 2 ** 20;
 
@@ -283,4 +283,13 @@ function readAll(descriptor: number, into: Buffer, position: number, name: strin
     throw new StoreFault(`${name} of the commit log cannot be read: ${(error as Error).message}`, { cause: error });
   }
   return at;
+}
+
+/** Whether the archive has turn `lsn` + 1 whole. */
+export function hasTurnAfter(directory: string, lsn: Lsn): boolean {
+  const segments = existsSync(directory) ? listSegments(directory) : [];
+  // The turn begins in the last segment that begins with an earlier turn, or after it.
+  while (segments.length > 1 && (firstTurn(segments[1]) ?? lsn + 1) <= lsn) segments.shift();
+  for (const _ of readArchive(segments, lsn)) return true;
+  return false;
 }

@@ -23,7 +23,8 @@ import {
 } from '../../actors/vault/unlock-key.ts';
 import type { Config } from '../../config/config.ts';
 import { systemClock } from '../../runtime/clock.ts';
-import { archiveOf, hasTurnAfter, newestArchived } from '../../runtime/commit-log/archive.ts';
+import { archiveOf, newestArchived } from '../../runtime/commit-log/archive.ts';
+import { hasTurnAfter } from '../../runtime/commit-log/log-reader.ts';
 import { Host } from '../../runtime/host/client/host.ts';
 import type { PluginHost } from '../../runtime/host/wire/plugin-host.ts';
 import { makeBlockKeys } from '../../runtime/ids.ts';
