@@ -25,7 +25,7 @@ const named = Object.keys(plugins) as (keyof typeof plugins)[];
 const settings = {
   plugins,
   // The wait is random up to this: of many jobs one would be due in seconds.
-  instances: { patient: { retry: { max_attempts: 9, backoff_base: '36500d', backoff_max: '36500d' } } },
+  instances: { patient: { retry: { max_attempts: 9, backoff_base: '3650d', backoff_max: '3650d' } } },
   pipelines: named.map(name => ({
     name,
     steps: [{ id: 'each', uses: name, foreach: 'payload.list', on_error: 'continue' }],
