@@ -127,15 +127,15 @@ test('a submission that is refused frees its place', async () => {
   expect(watched).toEqual([true, true]);
 });
 
-test('when the service stops, callers of jobs that have settled are told so, and nobody waits any longer', async () => {
+test('when the service stops, callers of jobs that have settled are told so after a look at the store, and nobody waits any longer', async () => {
   watchers.join(id(1), caller('over'));
   watchers.join(id(2), caller('open'));
   told.length = 0;
   watchers.settled(id(1));
   watchers.release();
-  expect(told).toEqual(['over settled', 'open stopped']);
+  expect(told).toEqual(['refresh', 'over settled', 'open stopped']);
   await loopsTurned(2);
-  expect(told).toEqual(['over settled', 'open stopped', 'refresh']);
+  expect(told).toEqual(['refresh', 'over settled', 'open stopped', 'refresh']);
 });
 
 test('a caller that comes when the service has told the others that it stops is told so, too', async () => {
