@@ -30,7 +30,7 @@ export function endPart(table: RunTable, run: Run, part: PartEnd): void {
   else finishRun(table, run, endOf(table, run, soFar));
 }
 
-type EndedSoFar = Omit<StoredPhase, 'name' | 'beganUs'>;
+type EndedSoFar = Omit<StoredPhase, 'name'>;
 
 function endedSoFar(run: Run, { status, error }: PartEnd): EndedSoFar {
   const { phase } = run;
@@ -58,8 +58,7 @@ function beginPhase(table: RunTable, run: Run, { name, sequence, first }: Compil
   const { turn, batch, jobs, deadlines } = table;
   table.dropParts(run, soFar.status === 'succeeded');
   run.failure = null;
-  const { status, error, phaseError, counts } = soFar;
-  run.phase = { name, status, error, phaseError, counts };
+  run.phase = { ...soFar, name };
   jobs.cancels.phaseBegins(turn, run.id);
   const { phaseTimeoutMs } = run.version.compiled.definition;
   deadlines.set(batch, run, [[turn.nowUs + phaseTimeoutMs! * 1000, 'phase']]);
