@@ -1,6 +1,6 @@
 // The groups of failed jobs: how many, since when, what they said; and what can be done with them.
 import type { JSX } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 import { count, counted } from '../../core/format.ts';
 import { useKeys } from '../../core/keys.ts';
 import { usePages } from '../../core/pages.ts';
@@ -69,7 +69,7 @@ export function FailuresScreen(): JSX.Element {
     everyMs: 15_000,
   });
   // Further pages belong to the minute of the first.
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (pages.length < 2 && !loadingMore) setMinuteMs(presentMinuteMs());
   });
   const groups = pages.flatMap(({ failures }) => failures);

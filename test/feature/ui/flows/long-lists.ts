@@ -140,6 +140,10 @@ export function longListFlows(gateway: Gateway): void {
     const more = page.getByRole('button', { name: 'Show more' });
     for (const n of [2, 3]) {
       await observed.pass(70_000);
+      await until('a further page can be asked for', async () => {
+        await observed.pass(1_000);
+        return more.isVisible();
+      });
       await more.click();
       await groups.nth(n - 1).waitFor();
       expect(await groups.count()).toBe(n);
