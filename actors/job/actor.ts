@@ -298,14 +298,14 @@ export function startJobActor(options: JobActorOptions): JobActor {
   function resume(turn: Turn, target: PauseTarget, by: string): Pause | null {
     const pause = endPause(state, turn, target, by);
     areHoldsDue = true;
-    if (pause) options.pipeline.resumed();
+    if (pause) options.pipeline.resumed([pause]);
     return pause;
   }
 
   function endPauses(turn: Turn): void {
     const expired = state.pauses.expired(turn.nowUs);
     for (const pause of expired) endInTime(state, turn, pause);
-    if (expired.length > 0) options.pipeline.resumed();
+    if (expired.length > 0) options.pipeline.resumed(expired);
   }
 
   function held({ next }: HeldQuery): HeldJobs[] {

@@ -13,7 +13,7 @@ import type { ActionPlan, Moment } from './records/action.ts';
 import type { OverdueRun } from './records/cancel.ts';
 import type { JobGroup, Rerun, RunPhase, TerminalStatus } from './records/job.ts';
 import type { CallOptions } from './records/options.ts';
-import type { Pause } from './records/pause.ts';
+import type { Pause, PauseTarget } from './records/pause.ts';
 import type { QueueQuery } from './reports/queue-protocol.ts';
 import type { ScheduledWork } from './scheduled-work.ts';
 import type { RescheduleJob, RunNow } from './times/time-protocol.ts';
@@ -221,8 +221,8 @@ export interface JobCalls {
 export interface PipelineCalls {
   /** Advances the runs of these jobs, and handles the jobs' events and hooks. Must be called in the turn in which the jobs settle. */
   jobsSettled(settled: readonly JobsSettled[], turn: Turn): void;
-  /** Called when a pause has expired or was ended by a caller: runs that it held can continue from now on, unless another pause holds them. */
-  resumed(): void;
+  /** Called when pauses have expired or were ended by a caller: runs that they held can continue, unless another pause holds them. */
+  resumed(pauses: readonly PauseTarget[]): void;
   /** Starts a run, as a call does. */
   startRun(run: NewRun, turn: Turn): SubmitReply;
   /** Begins a delayed run whose time, `runAtUs`, has come. If its definition is missing, the run fails instead. */

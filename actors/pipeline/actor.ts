@@ -25,6 +25,7 @@ import { AcceptedRuns } from './lifecycle/accepted-runs.ts';
 import { beginDelayed, endDelayed } from './lifecycle/delayed-runs.ts';
 import { exemptSince } from './lifecycle/exempt-run.ts';
 import { overdueCancel } from './lifecycle/overdue.ts';
+import { PhaseLimits } from './lifecycle/phase-limits.ts';
 import { failedWith, finishRun } from './lifecycle/run-end.ts';
 import { beginRun, delayRun, type RunStart } from './lifecycle/run-start.ts';
 import { callEvent, type FailRun, type PipelineMessage, type StartRun, type StartRuns } from './protocol.ts';
@@ -65,6 +66,7 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
   const { bodyOf = bodyIn(store), payloadOf = payloadIn(store) } = options;
   const table = new RunTable(options);
   const accepted = new AcceptedRuns(table);
+  const phaseLimits = new PhaseLimits(table);
   const router = new RunRouter(table, ancestor, { bodyOf, payloadOf });
   let isFirstTurn = true;
 
@@ -189,6 +191,7 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
       accepted.renew();
       router.deferred.renew();
       if (isFirstTurn) {
+        phaseLimits.started();
         table.versions.sweep(turn);
         adoptFloods(table, router.expansion, bodyOf);
       }
@@ -202,7 +205,10 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
       for (const group of settled) router.settled(group);
       router.drain();
     },
-    resumed: () => router.expansion.release(),
+    resumed(pauses) {
+      phaseLimits.resumed(pauses);
+      router.expansion.release();
+    },
     reconfigure(config, turn) {
       table.config = config;
       table.versions.configure(config.pipelines);
@@ -237,6 +243,7 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
         const run = runOf(id);
         if (!run || !table.deadlines.remove(turn.batch, run, deadline)) return [];
         table.touch(run);
+        if (phaseLimits.putOff(run, deadline)) return [];
         return [{ run: id, cancel: overdueCancel(table.reader, run, deadline, turn) }];
       });
     },

@@ -51,7 +51,7 @@ export function startLedgerActors(options: LedgerActorsOptions): Actors {
     self: message => tell('job', message),
     pipeline: {
       jobsSettled: (settled, turn) => pipeline.jobsSettled(settled, turn),
-      resumed: () => pipeline.resumed(),
+      resumed: pauses => pipeline.resumed(pauses),
       startRun: (run, turn) => pipeline.startRun(run, turn),
       beginDelayed: (run, runAtUs) => pipeline.beginDelayed(run, runAtUs),
       endDelayed: (run, error) => pipeline.endDelayed(run, error),

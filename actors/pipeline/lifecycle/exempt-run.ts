@@ -10,6 +10,7 @@ import type { Run } from '../run.ts';
 export function exemptSince(run: Run | undefined, find: (id: JobId) => Run | undefined): number | null {
   for (let at = run; at; at = at.outer ? find(at.outer.run) : undefined) {
     if (at.phase?.status !== 'cancelled') continue;
+    if (at.phase.beganUs !== undefined) return at.phase.beganUs;
     const [endUs] = at.deadlines.find(([, kind]) => kind === 'phase') ?? [0];
     return Math.max(0, endUs - at.version.compiled.definition.phaseTimeoutMs! * 1000);
   }

@@ -30,7 +30,7 @@ export function endPart(table: RunTable, run: Run, part: PartEnd): void {
   else finishRun(table, run, endOf(table, run, soFar));
 }
 
-type EndedSoFar = Omit<StoredPhase, 'name'>;
+type EndedSoFar = Omit<StoredPhase, 'name' | 'beganUs'>;
 
 function endedSoFar(run: Run, { status, error }: PartEnd): EndedSoFar {
   const { phase } = run;
@@ -58,7 +58,8 @@ function beginPhase(table: RunTable, run: Run, { name, sequence, first }: Compil
   const { turn, batch, jobs, deadlines } = table;
   table.dropParts(run, soFar.status === 'succeeded');
   run.failure = null;
-  run.phase = { ...soFar, name };
+  const { status, error, phaseError, counts } = soFar;
+  run.phase = { name, status, error, phaseError, counts };
   jobs.cancels.phaseBegins(turn, run.id);
   const { phaseTimeoutMs } = run.version.compiled.definition;
   deadlines.set(batch, run, [[turn.nowUs + phaseTimeoutMs! * 1000, 'phase']]);

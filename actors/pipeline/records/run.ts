@@ -109,6 +109,8 @@ export type StoredPhase = RunPhase & {
   readonly error: string;
   /** The errors of phases that have ended, except those that `error` contains. Null: no errors. */
   readonly phaseError: string | null;
+  /** When the phase began, in µs, if its time limit was put off; otherwise the deadline shows it. */
+  readonly beganUs?: number;
   /** The counts at the end of the main part. */
   readonly counts: Tally;
 };

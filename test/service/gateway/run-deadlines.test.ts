@@ -1,6 +1,7 @@
 // What the deadline of a run does to its jobs (docs/pipelines.md#times-and-phases): those that run, those that wait, and called runs.
 import { expect, test } from 'vitest';
 import { openSource } from '../../feature/events/reader.ts';
+import { startClocked } from './clock.ts';
 import { type Job, shareGateway } from './gateway.ts';
 import { echo, worker } from './sources.ts';
 import { until } from './until.ts';
@@ -69,4 +70,41 @@ test('a called run is stopped with its caller, and goes through its own finally'
   const inner = jobs.find(({ command }) => command === 'inner')!;
   expect(inner.status).toBe('timed_out');
   expect(jobs.filter(({ step_id }) => step_id === 'sweep')).toMatchObject([{ status: 'succeeded' }]);
+});
+
+test('the time of a phase does not run while the service is down or the run is paused', async () => {
+  const settings = {
+    plugins: { echo, worker },
+    pipelines: [
+      { name: 'swept', steps: [{ id: 'work', uses: 'worker' }], finally: [{ id: 'sweep', uses: 'worker' }] },
+      {
+        name: 'cleaned',
+        steps: [{ id: 'work', uses: 'echo' }],
+        finally: [{ id: 'clean', uses: 'worker', with: { gate: 'down' } }],
+      },
+    ],
+  };
+  const { gateway, clock } = await startClocked('2027-11-01T10:00:00Z', settings);
+  const run = await gateway.run('cleaned');
+  await until('finally has begun', () => gateway.journal().some(({ what }) => what === 'start'));
+  await gateway.kill9();
+  clock.set('2027-11-01T11:00:00Z');
+  gateway.open('down');
+  await gateway.start();
+  expect(await gateway.settled(run)).toMatchObject({ status: 'succeeded' });
+  expect(await gateway.job(run)).not.toHaveProperty('phase_error');
+
+  const paused = await gateway.run('swept', { gate: 'work' });
+  const work = await until('its job', async () => (await gateway.tree(paused)).find(({ job_id }) => job_id !== paused));
+  await gateway.noted('start', work.job_id);
+  await gateway.call('POST', '/control/pipeline/swept/pause');
+  gateway.open('work');
+  await gateway.settled(work.job_id);
+  for (const time of ['12:00', '13:00']) {
+    clock.set(`2027-11-01T${time}:00Z`);
+    await gateway.finished('echo/say');
+  }
+  await gateway.call('POST', '/control/pipeline/swept/resume');
+  expect(await gateway.settled(paused)).toMatchObject({ status: 'succeeded' });
+  expect(await gateway.job(paused)).not.toHaveProperty('phase_error');
 });

@@ -32,6 +32,8 @@ import { VaultModel } from './vault-model.ts';
 const hourUs = 3_600_000_000;
 /** Steps after which a calm world must have settled. */
 const calmStepsMax = 40_000;
+/** The phase of a paused run comes back for as long as the pause lasts. So pauses end after this many alarms, even if more are due. */
+const pausedAlarmsMax = 2_000;
 /** While so much is unsettled, callers ask for nothing more. */
 const unsettledMax = 20;
 
@@ -358,6 +360,7 @@ export class World {
     if (this.#stop.state !== 'no') this.#restart();
     this.#apply(withoutSchedules(this.#setups.newest));
     this.#admit(false);
+    let alarms = 0;
     for (let steps = 0; ; steps++) {
       holds(steps < calmStepsMax, () => `nothing fails any more, and ${this.#unsettled} jobs and runs do not settle`);
       if (this.#ledger.isDue) this.#turn();
@@ -365,11 +368,14 @@ export class World {
         this.#wait();
         this.#admit(false);
       } else if (this.#hosts.held.length > 0) this.#report();
-      else if (this.#ledger.alarmUs !== null) this.#wait();
       else {
-        const paused = this.#operators.quiet();
+        const isQuiet = this.#ledger.alarmUs === null;
+        const paused = isQuiet || alarms > pausedAlarmsMax ? this.#operators.quiet() : null;
         if (paused !== null) this.#ledger.deliver('job', this.#operators.resume(paused));
-        else if (this.#many.isOpen) this.#ledger.deliver('job', this.#many.step());
+        else if (!isQuiet) {
+          alarms++;
+          this.#wait();
+        } else if (this.#many.isOpen) this.#ledger.deliver('job', this.#many.step());
         else return;
       }
     }

@@ -136,7 +136,7 @@ export class Stage {
   /** The pause of a pipeline ends. */
   resume(pipeline: string): void {
     this.paused.delete(pipeline);
-    this.turn(() => this.#actor.resumed());
+    this.turn(() => this.#actor.resumed([{ kind: 'system', name: '', command: null }]));
   }
 
   /** Calls a pipeline; the run's id, or the refusal. */
