@@ -4,7 +4,7 @@ import { unpinned } from '../../runtime/bytes.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import type { TerminalStatus } from '../job/records/job.ts';
 import { keyText } from '../job/records/open.ts';
-import { endNode } from './definition/compile.ts';
+import { endNode, type WorkNode } from './definition/compile.ts';
 import type { Version } from './definition/definition-versions.ts';
 import type { FanOut } from './fanout/fanout.ts';
 import { ArrivalLog } from './records/arrivals.ts';
@@ -233,6 +233,13 @@ export function pathsAround(run: Run, scope: number): readonly (readonly number[
 export function joinNode(run: Run, scope: Scope): number {
   const { sequences } = run.version.compiled;
   return sequences[scope.sequence]!.joins[scope.position] ?? endNode;
+}
+
+/** The step with jobs at this node. */
+export function workNode(run: Run, number: number): WorkNode {
+  const node = run.version.compiled.nodes[number]!;
+  if (node.kind !== 'work') throw new Error('the node has no jobs');
+  return node;
 }
 
 /** Copies the scope's origin. Otherwise the origin would keep in memory the whole packet or block that it came from. */

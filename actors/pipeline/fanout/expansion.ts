@@ -5,21 +5,21 @@ import { packedNull } from '../../../runtime/packing.ts';
 import { isParted } from '../../../runtime/parted.ts';
 import { listCount } from '../../../runtime/splice.ts';
 import { blaming } from '../../failed-record.ts';
-import type { WorkStep } from '../definition/compile.ts';
+import type { WorkNode } from '../definition/compile.ts';
 import { payloadAt, readEvent } from '../events/events.ts';
 import { UnfinishedEvaluation } from '../expressions/evaluations.ts';
-import { endTokens } from '../join/join.ts';
+import { endTokens, failElement } from '../join/join.ts';
 import { listKey } from '../records/run.ts';
 import { groupsPerSlice } from '../reuse/reuse-index.ts';
 import type { TokenReuse } from '../reuse/token-reuse.ts';
-import type { Run, Scope } from '../run.ts';
+import { type Run, type Scope, workNode } from '../run.ts';
 import { bytesPerTurnMax, evaluationName, evaluationsMax, type RunTable } from '../run-table.ts';
 import type { Children } from '../steps/children.ts';
 import { baggageFault, contextFault } from '../tokens/baggage.ts';
 import { enterEvent } from '../tokens/event-tokens.ts';
 import { addFan, moveBehind, parkedAt } from '../tokens/parked-token.ts';
 import { PhaseTokens } from '../tokens/phase-token.ts';
-import { asPayload, Packed, type StepPosition, type Token } from '../tokens/token.ts';
+import { asPayload, Packed, type Token } from '../tokens/token.ts';
 import {
   beginFanOut,
   decodePlan,
@@ -28,6 +28,8 @@ import {
   isParked,
   type ParkedPlan,
   park,
+  positionOf,
+  problemOf,
   takeElement,
   takePayloads,
   waitsForCommit,
@@ -244,7 +246,8 @@ export class Expansion {
 
   #expandNext(run: Run, fan: FanOut, plan: FanPlan): void {
     const scope = run.scopes.get(plan.scope)!;
-    const step = stepOf(run, plan.node);
+    const node = workNode(run, plan.node);
+    const { step } = node;
     let countMax = Math.min(childrenPerMessageMax, fan.count - fan.index, childrenPerTurnMax - this.#madeInTurn);
     this.#table.touch(run, scope);
     const first = fan.index;
@@ -258,8 +261,8 @@ export class Expansion {
       countMax = count;
     }
     const bytesMax = elementBytesMax(plan, this.#table);
-    if (isLargeNext(plan, fan, bytesMax)) this.#makeLarge(run, step, fan, plan);
-    else if (plan.each) this.#makeSingles(run, step, fan, plan, countMax, bytesMax);
+    if (isLargeNext(plan, fan, bytesMax)) this.#makeLarge(run, scope, node, fan, plan);
+    else if (plan.each) this.#makeSingles(run, scope, node, fan, plan, countMax, bytesMax);
     else {
       // Adjacent jobs share their baggage; each called run has its own copy.
       const eachBytes = plan.added.length + (step.kind === 'call' ? plan.context.length : 0);
@@ -284,7 +287,16 @@ export class Expansion {
    * Creates children whose `with` or baggage is rendered for each element. Neighbours that share
    * their context, and have the same problem or none, are created together.
    */
-  #makeSingles(run: Run, step: WorkStep, fan: FanOut, plan: FanPlan, countMax: number, bytesMax: number): void {
+  #makeSingles(
+    run: Run,
+    scope: Scope,
+    node: WorkNode,
+    fan: FanOut,
+    plan: FanPlan,
+    countMax: number,
+    bytesMax: number,
+  ): void {
+    const { step } = node;
     let first = fan.index;
     let missing: string | null = null;
     let context = plan.context;
@@ -301,8 +313,11 @@ export class Expansion {
       const single = takeElement(fan, plan);
       const fault = contextFault(step.id, single.context);
       if (fault !== null) {
-        this.#table.fail(run, fault);
-        return;
+        if (node.failsLate) send();
+        failElement(this.#table, run, scope, node, fault);
+        if (run.failure !== null) return;
+        first++;
+        continue;
       }
       bytes += single.payload.length;
       if (single.context !== context || step.kind === 'call') bytes += single.context.length;
@@ -314,14 +329,10 @@ export class Expansion {
   }
 
   /** Creates the child of a large element. May throw UnfinishedEvaluation, but only before it creates the child or moves the cursor. */
-  #makeLarge(run: Run, step: WorkStep, fan: FanOut, plan: FanPlan): void {
-    const made = makeElement(this.#table, run, fan, plan);
-    if (made === null) {
-      this.#table.fail(run, baggageFault(step.id));
-      return;
-    }
-    const { payload, context, problem, end } = made;
-    this.#children.make(run, step, positionOf(plan, fan.index, context), [payload], problem);
+  #makeLarge(run: Run, scope: Scope, node: WorkNode, fan: FanOut, plan: FanPlan): void {
+    const { job, end } = makeElement(this.#table, run, fan, plan);
+    if (job === null) failElement(this.#table, run, scope, node, baggageFault(node.step.id));
+    else this.#children.make(run, node.step, positionOf(plan, fan.index, job.context), [job.payload], job.problem);
     fan.at = end;
     fan.index++;
   }
@@ -379,19 +390,4 @@ function nextFan({ fans, parked }: Run): FanOut | undefined {
 
 function hasRoom(run: Run): boolean {
   return run.jobs <= unsettledMax - childrenPerMessageMax;
-}
-
-function problemOf(missing: string | null): string | null {
-  return missing && `${missing} is missing`;
-}
-
-function stepOf(run: Run, number: number): WorkStep {
-  const node = run.version.compiled.nodes[number]!;
-  if (node.kind !== 'work') throw new Error('only a step with jobs can fan out');
-  return node.step;
-}
-
-function positionOf(plan: FanPlan, first: number, context: Uint8Array): StepPosition {
-  const { scope, node, path, cause, depth, event, isReused = false } = plan;
-  return { scope, node, path, first, cause, depth, event, context, isReused };
 }

@@ -81,6 +81,16 @@ export function park(id: number, plan: ParkedPlan): FanOut {
   return { id, count: 1, index: 0, at: 0, plan, stored: false };
 }
 
+/** The position of neighbours, the first of which is the element `first`. */
+export function positionOf(plan: FanPlan, first: number, context: Uint8Array): StepPosition {
+  const { scope, node, path, cause, depth, event, isReused = false } = plan;
+  return { scope, node, path, first, cause, depth, event, context, isReused };
+}
+
+export function problemOf(missing: string | null): string | null {
+  return missing && `${missing} is missing`;
+}
+
 /**
  * Whether the fan-out must wait for the commit of the turn that has added it. That turn may be writing the list of the fan-out, or the
  * records from which the payload of a phase is made.

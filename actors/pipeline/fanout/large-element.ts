@@ -25,18 +25,16 @@ export function isLargeNext({ list }: FanPlan, { at }: FanOut, bytesMax: number)
   return endWithin(list, at, at + bytesMax) < 0;
 }
 
-/** The payload and context of a new job. `problem`: why `with` failed; null: it succeeded. `end`: the offset after the element. */
-type Made = {
-  readonly payload: Uint8Array;
-  readonly context: Uint8Array;
-  readonly problem: string | null;
-  readonly end: number;
-};
+/** The payload and context of a new job. `problem`: why `with` failed; null: it succeeded. */
+type NewJob = { readonly payload: Uint8Array; readonly context: Uint8Array; readonly problem: string | null };
+/** `job` null: there would be too much baggage. `end`: the offset after the element. */
+type Made = { readonly job: NewJob | null; readonly end: number };
+
 /**
- * Makes the payload and the context of the next element's job. Null: there would be too much baggage. Throws UnfinishedEvaluation if the
- * work needs another turn, or if too many other elements are in memory. The work done so far stays in memory for the next call.
+ * Makes the payload and the context of the next element's job. Throws UnfinishedEvaluation if the work needs another turn, or if too many
+ * other elements are in memory. The work done so far stays in memory for the next call.
  */
-export function makeElement(table: RunTable, run: Run, fan: FanOut, plan: FanPlan): Made | null {
+export function makeElement(table: RunTable, run: Run, fan: FanOut, plan: FanPlan): Made {
   const { unfinishedElements, evaluationLimits } = table;
   const name = evaluationName(run, fan.id);
   let element = unfinishedElements.get(name);
@@ -45,19 +43,18 @@ export function makeElement(table: RunTable, run: Run, fan: FanOut, plan: FanPla
     element = { evaluations: new Evaluations(evaluationLimits), held: { id: null }, own: null, context: null };
     unfinishedElements.set(name, element);
   }
-  const made = madeOf(table, run, fan, plan, element);
+  element.own ??= ownOf(fan, plan, element, evaluationLimits);
+  const job = jobOf(table, run, plan, element, element.own.payload);
   unfinishedElements.delete(name);
-  return made;
+  return { job, end: element.own.end };
 }
 
-function madeOf(table: RunTable, run: Run, fan: FanOut, plan: FanPlan, element: UnfinishedElement): Made | null {
-  element.own ??= ownOf(fan, plan, element, table.evaluationLimits);
-  const { payload: own, end } = element.own;
+function jobOf(table: RunTable, run: Run, plan: FanPlan, element: UnfinishedElement, own: Packed): NewJob | null {
   element.context ??= contextOf(plan, own);
   const { context, held } = element;
   if (context === null || context.stored.length > contextBytesMax) return null;
   const keep = (sections: readonly Section[]) => storedSections(table, run, own, held, sections);
-  const made = { context: context.stored, end };
+  const made = { context: context.stored };
   const missing = plan.missing === null ? null : problemWith(plan);
   const entries = plan.each?.with ?? [];
   if (missing !== null || entries.length === 0)

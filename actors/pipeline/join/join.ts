@@ -4,7 +4,7 @@
 import type { JobId } from '../../../runtime/ids.ts';
 import { type JsonObject, pack, unpack } from '../../../runtime/packing.ts';
 import { lengthOf } from '../../../runtime/parted.ts';
-import type { Node } from '../definition/compile.ts';
+import type { Node, WorkNode } from '../definition/compile.ts';
 import { endPart } from '../lifecycle/phases.ts';
 import { joinBytesMax } from '../lifecycle/run-result.ts';
 import { joinEventType } from '../protocol.ts';
@@ -104,6 +104,20 @@ export function endTokens(table: RunTable, run: Run, scope: Scope, count: number
 export function failLate(table: RunTable, run: Run, scope: Scope, failure: string): void {
   scope.failure ??= failure;
   endTokens(table, run, scope, 1, false);
+}
+
+/**
+ * Fails the step for one element of a fan-out, before the scope counts the element's token. With `fail_fast: false`, ends only this token;
+ * the fan-out itself is a token that keeps the scope open.
+ */
+export function failElement(table: RunTable, run: Run, scope: Scope, { failsLate }: WorkNode, failure: string): void {
+  if (!failsLate) {
+    table.fail(run, failure);
+    return;
+  }
+  scope.failure ??= failure;
+  scope.isReused = false;
+  scope.live--;
 }
 
 /**

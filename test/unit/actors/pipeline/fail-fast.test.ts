@@ -1,7 +1,7 @@
 // `fail_fast: false` on a `foreach`: all elements end before a failed one fails the run, or the token around it.
 import { describe, expect, it } from 'vitest';
 import { stage } from './cast.ts';
-import { errorOf, type Job, resultOf } from './stage.ts';
+import { errorOf, type Job, payloadOf, resultOf } from './stage.ts';
 
 const odd = { id: 'odd', uses: 'odd', foreach: 'payload.list', fail_fast: false };
 const list = [0, 1, 2, 3];
@@ -40,6 +40,25 @@ describe('a foreach with `fail_fast: false`', () => {
       2,
     ]);
     expect(s.of('double')).toEqual([]);
+  });
+
+  it.each([
+    ['alone', 0, 1.1 * 2 ** 20],
+    ['with what it had before', 2 ** 20 - 5_000, 10_000],
+  ])('ends only the element that has too much baggage, %s', (_, before, own) => {
+    const s = stage([
+      { uses: 'echo', baggage: { before: 'payload.before' } },
+      { id: 'each', uses: 'double', foreach: 'payload.list', fail_fast: false, baggage: { own: 'payload.item' } },
+      { uses: 'sink', join: 'all' },
+    ]);
+    const items = ['first', 'x'.repeat(own), 'third'];
+    const run = s.run('p', { before: 'x'.repeat(before), list: items });
+    expect(s.of('double').map(job => [job.status, (payloadOf(job) as { item: string }).item])).toEqual([
+      ['succeeded', 'first'],
+      ['succeeded', 'third'],
+    ]);
+    expect([run.status, errorOf(run)]).toEqual(['failed', 'step "each": more than 1 MiB of baggage']);
+    expect([s.of('sink').length, s.leftovers()]).toEqual([0, 0]);
   });
 
   it('does not spare the branch of a split beside it', () => {
