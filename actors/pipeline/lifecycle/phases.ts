@@ -62,7 +62,9 @@ function beginPhase(table: RunTable, run: Run, { name, sequence, first }: Compil
   run.phase = { name, status, error, phaseError, counts };
   jobs.cancels.phaseBegins(turn, run.id);
   const { phaseTimeoutMs } = run.version.compiled.definition;
-  deadlines.set(batch, run, [[turn.nowUs + phaseTimeoutMs! * 1000, 'phase']]);
+  // The timeout of the step that called the run also limits `on_failure`. Nothing but a forced cancel and the phase's own limit stops `finally`.
+  const kept = name === 'on_failure' ? run.deadlines.filter(([, kind]) => kind === 'call') : [];
+  deadlines.set(batch, run, [...kept, [turn.nowUs + phaseTimeoutMs! * 1000, 'phase']]);
   const scope = openScope(run, sequence, -1, [], { cause: null, context: packedEmpty }, false);
   const event = { type: phaseEventType(name), source: run.version.name, dedupeKey: null };
   const place = { node: first, scope: scope.id, path: [], cause: null, depth: 0, event, context: packedEmpty };

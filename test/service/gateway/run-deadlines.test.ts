@@ -1,13 +1,14 @@
-// What the deadline of a run does to its jobs (docs/pipelines.md#times-and-phases): those that run, those that wait, and called runs.
+// What the time limits of runs and of their phases do to jobs (docs/pipelines.md#times-and-phases): to those that run and those that wait,
+// also in called runs.
 import { expect, test } from 'vitest';
 import { openSource } from '../../feature/events/reader.ts';
 import { startClocked } from './clock.ts';
 import { type Job, shareGateway } from './gateway.ts';
-import { echo, worker } from './sources.ts';
+import { echo, failing, worker } from './sources.ts';
 import { until } from './until.ts';
 
 const gateway = shareGateway({
-  plugins: { echo, worker },
+  plugins: { echo, failing, worker },
   instances: { single: { uses: 'worker', parallelism: 1 } },
   pipelines: [
     {
@@ -21,10 +22,21 @@ const gateway = shareGateway({
     },
     { name: 'inner', steps: [{ id: 'work', uses: 'worker' }], finally: [{ id: 'sweep', uses: 'echo' }] },
     { name: 'outer', deadline: '1s', steps: [{ id: 'calls', call: 'inner' }] },
+    {
+      name: 'telling',
+      steps: [{ id: 'work', uses: 'failing' }],
+      on_failure: [{ id: 'tell', uses: 'worker', with: { gate: 'never' } }],
+      finally: [{ id: 'sweep', uses: 'echo' }],
+    },
+    { name: 'impatient', steps: [{ id: 'calls', call: 'telling', timeout: '2s' }] },
   ],
 });
 
-type Detail = Job & { readonly step_id: string | null; readonly counts?: { readonly [status: string]: number } };
+type Detail = Job & {
+  readonly step_id: string | null;
+  readonly counts?: { readonly [status: string]: number };
+  readonly cancel?: { readonly by: string; readonly reason: string };
+};
 
 async function jobsIn(run: string): Promise<readonly Detail[]> {
   const inside = (await gateway.tree(run)).filter(({ job_id }) => job_id !== run);
@@ -70,6 +82,19 @@ test('a called run is stopped with its caller, and goes through its own finally'
   const inner = jobs.find(({ command }) => command === 'inner')!;
   expect(inner.status).toBe('timed_out');
   expect(jobs.filter(({ step_id }) => step_id === 'sweep')).toMatchObject([{ status: 'succeeded' }]);
+});
+
+test('`timeout` of a call also ends on_failure of the called run, and finally follows', async () => {
+  const jobs = await until('on_failure has begun in time', async () => {
+    const { job_id, status } = await gateway.ran('impatient', { retry: false });
+    expect(status).toBe('failed');
+    const inside = await jobsIn(job_id);
+    return inside.some(({ step_id, attempt }) => step_id === 'tell' && attempt > 0) && inside;
+  });
+  const of = (step: string) => jobs.filter(({ step_id }) => step_id === step);
+  expect(of('calls')).toMatchObject([{ status: 'cancelled', cancel: { by: 'timeout' } }]);
+  expect(of('tell')).toMatchObject([{ status: 'cancelled', cancel: { by: 'timeout' } }]);
+  expect(of('sweep')).toMatchObject([{ status: 'succeeded' }]);
 });
 
 test('the time of a phase does not run while the service is down or the run is paused', async () => {
