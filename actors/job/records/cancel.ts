@@ -117,11 +117,12 @@ function noteOf(reader: Reader, id: JobId): Cancel | null {
 
 /**
  * The cancel of a run that contains the job, directly or not, or a detached cancel that applies to the job. Null: no such cancel.
- * `isOpen`: whether the job is unsettled. The note of a run does not apply to unsettled jobs of the run's later phases. To an unsettled job of
- * `finally`, only the mark of its own run applies.
+ * `isOpen`: whether the job is unsettled. The note of a run does not apply to unsettled jobs of the run's later phases, nor to settled ones that
+ * were created after the cancel. To a job of `finally`, only the cancel of its own run applies.
  */
 export function cancelAround(reader: Reader, block: Block, index: number, isOpen: boolean): Cancel | null {
-  let group: JobGroup | null = groupOf(block, index).group;
+  let { group } = groupOf(block, index);
+  let { createdUs } = block;
   let isInside = true;
   for (;;) {
     const run: JobId | null = group.run?.run ?? null;
@@ -133,14 +134,23 @@ export function cancelAround(reader: Reader, block: Block, index: number, isOpen
     if (!isInside && phase === 'finally') return null;
     const above = run ?? starterOf(reader, group);
     if (above === null) return null;
-    const isExempt = isOpen && phase !== undefined;
-    const own = isExempt ? markOf : cancelOfJob;
-    const cancel = isInside ? own(reader, above) : detachedOf(reader, above);
+    const cancel = isInside ? cancelOfRun(reader, above, phase, createdUs, isOpen) : detachedOf(reader, above);
     if (cancel) return cancel;
-    if (isExempt && phase === 'finally') return null;
-    group = groupIn(reader, above);
-    if (group === null) return null;
+    if (phase === 'finally') return null;
+    const next = findBlock(reader, above);
+    if (!next) return null;
+    ({ group } = groupOf(next, indexOf(above)));
+    ({ createdUs } = next);
   }
+}
+
+/** The cancel of the run that applies to its job, which belongs to this phase and was created at this time. */
+function cancelOfRun(reader: Reader, run: JobId, phase: JobGroup['phase'], createdUs: number, isOpen: boolean) {
+  const mark = markOf(reader, run);
+  if (mark || (isOpen && phase !== undefined)) return mark;
+  const note = noteOf(reader, run);
+  const isOfEarlierPart = note !== null && phase !== undefined && note.atUs < createdUs;
+  return isOfEarlierPart ? null : note;
 }
 
 function hasDetached(reader: Reader): boolean {

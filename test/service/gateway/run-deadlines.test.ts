@@ -1,11 +1,16 @@
 // What the time limits of runs and of their phases do to jobs (docs/pipelines.md#times-and-phases): to those that run and those that wait,
 // also in called runs.
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { openSource } from '../../feature/events/reader.ts';
 import { startClocked } from './clock.ts';
 import { type Job, shareGateway } from './gateway.ts';
 import { echo, failing, worker } from './sources.ts';
 import { until } from './until.ts';
+
+const waitingAtItsEnd = {
+  steps: [{ id: 'work', uses: 'worker', with: { gate: 'never' } }],
+  finally: [{ id: 'sweep', uses: 'single' }],
+};
 
 const gateway = shareGateway({
   plugins: { echo, failing, worker },
@@ -29,6 +34,8 @@ const gateway = shareGateway({
       finally: [{ id: 'sweep', uses: 'echo' }],
     },
     { name: 'impatient', steps: [{ id: 'calls', call: 'telling', timeout: '2s' }] },
+    { name: 'stuck', ...waitingAtItsEnd, phase_timeout: '300ms' },
+    { name: 'patient', ...waitingAtItsEnd },
   ],
 });
 
@@ -95,6 +102,32 @@ test('`timeout` of a call also ends on_failure of the called run, and finally fo
   expect(of('calls')).toMatchObject([{ status: 'cancelled', cancel: { by: 'timeout' } }]);
   expect(of('tell')).toMatchObject([{ status: 'cancelled', cancel: { by: 'timeout' } }]);
   expect(of('sweep')).toMatchObject([{ status: 'succeeded' }]);
+});
+
+test('a job that waits in finally shows the cancel that ended it, not that of the steps', async () => {
+  onTestFinished(() => gateway.open('occupied'));
+  await gateway.noted('start', await gateway.submit('single/handle', { gate: 'occupied' }));
+  const cancel = (run: string, reason: string, query = '') =>
+    gateway.call('POST', `/job/${run}/cancel${query}`, { reason });
+  const cancelled = async (pipeline: string) => {
+    const run = await gateway.run(pipeline);
+    const [work] = await until('its job', async () => (await jobsIn(run)).filter(({ step_id }) => step_id === 'work'));
+    await gateway.noted('start', work!.job_id);
+    await cancel(run, 'enough');
+    return run;
+  };
+  const cancelsOf = async (run: string) => {
+    const { status } = await gateway.settled(run);
+    const jobs = await jobsIn(run);
+    return [status, ...jobs.map(({ step_id, status, cancel }) => [step_id, status, cancel?.reason])];
+  };
+  const work = ['work', 'cancelled', 'enough'];
+  expect(await cancelsOf(await cancelled('stuck'))).toEqual(['cancelled', work, ['sweep', 'cancelled', undefined]]);
+  const run = await cancelled('patient');
+  await until('finally has begun', async () => (await jobsIn(run)).length === 2);
+  await cancel(run, 'at once', '?force=true');
+  const sweep = ['sweep', 'cancelled', 'at once'];
+  expect(await cancelsOf(run)).toEqual(['cancelled', ['work', 'cancelled', 'at once'], sweep]);
 });
 
 test('the time of a phase does not run while the service is down or the run is paused', async () => {
