@@ -221,7 +221,6 @@ export function startJobActor(options: JobActorOptions): JobActor {
         alarmUs = null;
         wakeRetries(turn);
         endPauses(turn);
-        if (cancelling.stopOverdue(turn)) areHoldsDue = true;
         break;
       case 'load':
         recovery.step(turn);
@@ -368,6 +367,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
       areHoldsDue = true;
     },
     dispatch(turn) {
+      if (cancelling.stopOverdue(turn)) areHoldsDue = true;
       // If a timer is due, delayed jobs may become held, and held jobs may expire.
       areHoldsDue ||= delayed.isDue(turn.nowUs);
       const isBehind = delayed.step(turn);
@@ -378,7 +378,9 @@ export function startJobActor(options: JobActorOptions): JobActor {
       if (areHoldsDue || isWalking) dispatcher.keepHolds(turn);
       areHoldsDue = isWalking;
       const isSearching = exempt.step(turn);
-      if (dispatcher.dispatch(turn) || isWalking || isBehind || isSearching) turn.after(() => self({ kind: 'wake' }));
+      // No job starts as long as runs are left that must be stopped.
+      const isLeft = cancelling.areOverdue(turn) || dispatcher.dispatch(turn);
+      if (isLeft || isWalking || isBehind || isSearching) turn.after(() => self({ kind: 'wake' }));
       return moveRuns(turn);
     },
     close(turn) {

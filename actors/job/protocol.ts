@@ -242,10 +242,10 @@ export interface PipelineCalls {
   /** When the next run or phase must be stopped, in µs, or an earlier time; null: no open run has a time limit. */
   readonly nextDeadlineUs: number | null;
   /**
-   * Returns runs that must be stopped now, because their deadline, the time limit of their phase or the timeout of the step that called
+   * The runs that must be stopped now, because their deadline, the time limit of their phase or the timeout of the step that called
    * them has passed. If there are very many, the others follow in later turns. Each of these times is reported once.
    */
-  takeOverdue(turn: Turn): readonly OverdueRun[];
+  takeOverdue(turn: Turn): Iterable<OverdueRun>;
   /** The origin of an open run. The run may not be stored yet. Null: the run is a root, is not open, or was read from the store. */
   begun(run: JobId): BegunRun | null;
   /** Whether events or hooks in the tree with this root wait to start runs. */

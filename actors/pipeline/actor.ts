@@ -238,14 +238,15 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
     get nextDeadlineUs() {
       return table.deadlines.nextUs;
     },
-    takeOverdue(turn) {
-      return table.deadlines.due(turn.nowUs).flatMap(({ run: id, deadline }) => {
+    *takeOverdue(turn) {
+      for (const { run: id, deadline } of table.deadlines.due(turn)) {
         const run = runOf(id);
-        if (!run || !table.deadlines.remove(turn.batch, run, deadline)) return [];
+        if (!run || !table.deadlines.remove(turn.batch, run, deadline)) continue;
         table.touch(run);
-        if (phaseLimits.putOff(run, deadline)) return [];
-        return [{ run: id, cancel: overdueCancel(table.reader, run, deadline, turn) }];
-      });
+        if (!phaseLimits.putOff(run, deadline)) {
+          yield { run: id, cancel: overdueCancel(table.reader, run, deadline, turn) };
+        }
+      }
     },
     begun(id) {
       const run = runOf(id);

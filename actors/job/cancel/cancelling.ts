@@ -135,6 +135,12 @@ export class Cancelling {
     return stopped.size > 0;
   }
 
+  /** Whether runs must be stopped that `stopOverdue` has left for a later turn. */
+  areOverdue({ nowUs }: Turn): boolean {
+    const { nextDeadlineUs } = this.#pipeline;
+    return nextDeadlineUs !== null && nextDeadlineUs <= nowUs;
+  }
+
   /** Tells hosts to stop the jobs in `cancelled`, and the jobs inside the runs in `cancelled`. `cancelled` has ids of jobs and runs. */
   #stopAll(turn: Turn, cancelled: ReadonlySet<string>): void {
     const { cancels } = this.#state;

@@ -4,12 +4,14 @@ import { earlier } from '../../../runtime/clock.ts';
 import type { JobId } from '../../../runtime/ids.ts';
 import type { SetAside } from '../../../runtime/store/set-aside.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
+import type { Turn } from '../../../runtime/turn.ts';
 import { noDeadlines } from '../records/run.ts';
 import { type RunDeadline, readRunDeadlineKey, runDeadlineKey, runDeadlinesUpTo } from '../records/run-deadline.ts';
 import type { Run } from '../run.ts';
 
-/** The maximum number of deadlines that one turn handles. */
-export const duePerTurnMax = 256;
+/** A turn handles so many deadlines that have passed, even if it has no time left. */
+const duePerTurnMin = 256;
+const duePerScan = 64;
 
 const nothing = new Uint8Array(0);
 
@@ -22,6 +24,8 @@ export class Deadlines {
   nextUs: number | null;
   /** The earliest deadline that this turn has added; reads do not show it before the commit. */
   #addedUs: number | null = null;
+  /** Whether this turn has read the deadlines that have passed. */
+  #isRead = false;
 
   constructor(reader: Reader, setAside: SetAside) {
     this.#reader = reader;
@@ -32,6 +36,7 @@ export class Deadlines {
   /** Begins a turn. */
   renew(): void {
     this.#addedUs = null;
+    this.#isRead = false;
   }
 
   /** Replaces the deadlines of the run. */
@@ -46,20 +51,29 @@ export class Deadlines {
   }
 
   /**
-   * Returns the deadlines that have passed, at most `duePerTurnMax`. The caller must remove each one from its run. Deadlines of runs that
-   * were set aside are skipped.
+   * The deadlines that have passed, until the turn is spent. The caller must remove each one from its run. Deadlines of runs that were set
+   * aside are skipped. A turn reads them only once, because reads of the store do not show the turn's writes.
    */
-  due(nowUs: number): DueDeadline[] {
-    if (this.nextUs === null || this.nextUs > nowUs) return [];
-    const due: DueDeadline[] = [];
-    for (const key of this.#reader.keys('run_deadlines', runDeadlinesUpTo(nowUs))) {
-      const found = readRunDeadlineKey(key);
-      if (found && !this.#setAside.has('runs', found.run)) due.push(found);
-      // `nextUs` is unchanged: the next turn takes the remaining deadlines.
-      if (due.length === duePerTurnMax) return due;
+  *due(turn: Pick<Turn, 'nowUs' | 'isSpent'>): Iterable<DueDeadline> {
+    if (this.#isRead || this.nextUs === null || this.nextUs > turn.nowUs) return;
+    this.#isRead = true;
+    let from: Uint8Array | undefined;
+    let taken = 0;
+    for (;;) {
+      const range = { ...(from && { from }), ...runDeadlinesUpTo(turn.nowUs), limit: duePerScan };
+      const keys = Array.from(this.#reader.keys('run_deadlines', range), key => Buffer.from(key));
+      for (const key of keys) {
+        const found = readRunDeadlineKey(key);
+        if (!found || this.#setAside.has('runs', found.run)) continue;
+        // `nextUs` is unchanged: the next turn takes the remaining deadlines.
+        if (taken >= duePerTurnMin && turn.isSpent) return;
+        taken++;
+        yield found;
+      }
+      if (keys.length < duePerScan) break;
+      from = Buffer.concat([keys.at(-1)!, Buffer.of(0)]);
     }
-    this.nextUs = earlier(this.#firstUs(nowUs), this.#addedUs);
-    return due;
+    this.nextUs = earlier(this.#firstUs(turn.nowUs), this.#addedUs);
   }
 
   /** Removes one deadline of the run. False: the run does not have it any more. */

@@ -163,10 +163,10 @@ export class Ledger {
     return ask;
   }
 
-  startRun(pipeline: string, payload: Json): number {
+  startRun(pipeline: string, payload: Json, options: CallOptions | null = null): number {
     const ask = ++this.#asks;
     const replyTo = { ask };
-    const message = { pipeline, payload: pack(payload), submittedBy: 'test', watch: false };
+    const message = { pipeline, payload: pack(payload), submittedBy: 'test', watch: false, options };
     this.lifecycle.loop.deliver('pipeline', { kind: 'start_run', replyTo, ...message });
     return ask;
   }

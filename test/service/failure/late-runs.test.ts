@@ -1,0 +1,34 @@
+// Runs that are past their deadlines at a start: none of their jobs starts, however many they are.
+import { expect, it } from 'vitest';
+import { formatId, type JobId } from '../../../runtime/ids.ts';
+import { Ledger } from './ledger.ts';
+
+const pipelines = [{ name: 'bound', deadline: '1m', steps: [{ uses: 'echo' }] }];
+/** More than one turn stops. */
+const count = 1_100;
+
+/** A ledger after a start, an hour after it was given these runs. `started`: how many of their jobs had started before. */
+function startedLate(pipeline: string, options: object = {}) {
+  const ledger = new Ledger(pipelines);
+  for (let n = 0; n < count; n++) ledger.startRun(pipeline, { n }, options);
+  ledger.run();
+  const { length: started } = ledger.tasks.splice(0);
+  ledger.nowUs += 3_600_000_000;
+  ledger.start();
+  return { ledger, started };
+}
+
+/** How many runs have ended like this. */
+function ended(ledger: Ledger, status: string): number {
+  const runs = ledger.replies.map(({ value }) => ledger.job(formatId((value as unknown as { readonly id: JobId }).id)));
+  return runs.filter(run => run.status === status).length;
+}
+
+it('starts no job of runs that are past their deadlines, and stops all of these', () => {
+  const { ledger } = startedLate('bound');
+  expect(ledger.tasks).toEqual([]);
+  expect(ended(ledger, 'timed_out')).toBe(count);
+  ledger.submit('echo');
+  ledger.run();
+  expect(ledger.tasks).toHaveLength(1);
+});
