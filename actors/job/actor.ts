@@ -378,8 +378,8 @@ export function startJobActor(options: JobActorOptions): JobActor {
       if (areHoldsDue || isWalking) dispatcher.keepHolds(turn);
       areHoldsDue = isWalking;
       const isSearching = exempt.step(turn);
-      // No job starts as long as runs are left that must be stopped.
-      const isLeft = cancelling.areOverdue(turn) || dispatcher.dispatch(turn);
+      // No job starts as long as runs are left that must be stopped, or that may have expired while the service was down.
+      const isLeft = cancelling.areOverdue(turn) || delayed.isCatchingUp(turn) || dispatcher.dispatch(turn);
       if (isLeft || isWalking || isBehind || isSearching) turn.after(() => self({ kind: 'wake' }));
       return moveRuns(turn);
     },

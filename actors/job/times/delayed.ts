@@ -33,6 +33,8 @@ export class Delayed {
   #turn: Turn | null = null;
   /** How many more jobs timers may make due, end or stop in this turn (`timedPerTurnMax`). */
   #left = 0;
+  /** Whether all timers that came due before the start have been handled. */
+  #isCaughtUp = false;
 
   constructor(options: DelayedOptions) {
     this.#options = options;
@@ -57,6 +59,15 @@ export class Delayed {
   isDue(nowUs: number): boolean {
     const { nextUs } = this;
     return nextUs !== null && nextUs <= nowUs;
+  }
+
+  /** Whether timers are left that came due before the start. Until they have been handled, queued jobs may belong to runs that have expired. */
+  isCatchingUp({ nowUs }: Turn): boolean {
+    if (this.#isCaughtUp) return false;
+    const { isLoaded, times } = this.#options.state;
+    const areLeft = times.nextUs !== null && times.nextUs <= nowUs;
+    this.#isCaughtUp = isLoaded && !areLeft;
+    return areLeft;
   }
 
   /** Handles timers whose time has come. True: the next turn must continue, because more due timers may be left. */
@@ -136,11 +147,17 @@ export class Delayed {
     return true;
   }
 
+  /** Begins the delayed run, or ends it if it has expired while the service was down. */
   #beginRun(turn: Turn, open: OpenBlock, index: number): void {
     const { state, runs, pipeline } = this.#options;
     const times = state.times.of(open, state.load(open), index);
-    runs.wake(turn, open, index);
-    pipeline.beginDelayed(jobId(open.keyBytes, index), times?.runAtUs ?? turn.nowUs);
+    const id = jobId(open.keyBytes, index);
+    const expiresUs = times?.expiresUs ?? null;
+    if (expiresUs !== null && expiresUs <= turn.nowUs) this.#endRun(turn, id, expiryAt(turn.nowUs));
+    else {
+      runs.wake(turn, open, index);
+      pipeline.beginDelayed(id, times?.runAtUs ?? turn.nowUs);
+    }
   }
 
   #expire(turn: Turn, open: OpenBlock, timer: Timer): boolean {

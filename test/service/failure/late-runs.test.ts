@@ -1,10 +1,13 @@
-// Runs that are past their deadlines at a start: none of their jobs starts, however many they are.
+// Runs that are past their deadlines or have expired by the time of a start: none of their jobs starts, however many they are.
 import { expect, it } from 'vitest';
 import { formatId, type JobId } from '../../../runtime/ids.ts';
 import { Ledger } from './ledger.ts';
 
-const pipelines = [{ name: 'bound', deadline: '1m', steps: [{ uses: 'echo' }] }];
-/** More than one turn stops. */
+const pipelines = [
+  { name: 'bound', deadline: '1m', steps: [{ uses: 'echo' }] },
+  { name: 'free', steps: [{ uses: 'echo' }] },
+];
+/** More than one turn stops, and more than one turn ends. */
 const count = 1_100;
 
 /** A ledger after a start, an hour after it was given these runs. `started`: how many of their jobs had started before. */
@@ -31,4 +34,10 @@ it('starts no job of runs that are past their deadlines, and stops all of these'
   ledger.submit('echo');
   ledger.run();
   expect(ledger.tasks).toHaveLength(1);
+});
+
+it('starts no job of runs that have expired, and ends all of these', () => {
+  const { ledger, started } = startedLate('free', { expiresMs: 60_000 });
+  expect(ledger.tasks).toEqual([]);
+  expect(ended(ledger, 'cancelled')).toBe(count - started);
 });

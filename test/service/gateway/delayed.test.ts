@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { headgate } from '../../feature/cli/headgate.ts';
 import { openSource } from '../../feature/events/reader.ts';
+import { startClocked } from './clock.ts';
 import { everythingToken, type Settings } from './configuration.ts';
 import { type Answer, type Job, shareGateway } from './gateway.ts';
 import { echo, worker } from './sources.ts';
@@ -220,6 +221,21 @@ test('delayed jobs and runs last over a kill: what came due meanwhile runs, and 
   expect(await gateway.job(later.job_id)).toMatchObject({ status: 'queued', run_at: later.run_at });
   expect(await counts()).toMatchObject({ scheduled_count: 1 });
   await gateway.call('POST', `/job/${later.job_id}/cancel`);
+});
+
+test('of thousands of delayed runs that expired while the service was down, none begins', async () => {
+  const { gateway, clock } = await startClocked('2027-11-01T10:00:00Z', settings);
+  const payloads = Array.from({ length: 2_000 }, () => ({}));
+  const { body } = await gateway.call('POST', '/pipeline/two/batch', { payloads, delay: '2m', expires: '1m' });
+  await gateway.kill9();
+  clock.set('2027-11-01T11:00:00Z');
+  await gateway.start();
+  const [first, last] = [0, -1].map(place => (body['job_ids'] as string[]).at(place)!);
+  for (const id of [first!, last!])
+    expect(await gateway.settled(id)).toMatchObject({ status: 'cancelled', cancel: { reason: 'expired' } });
+  const { body: found } = await gateway.call('GET', '/jobs?status=cancelled&plugin=pipeline');
+  expect(found).toMatchObject({ total: payloads.length });
+  expect(gateway.journal()).toEqual([]);
 });
 
 test('a delayed run is queued, begins at its time, and a call of a synchronous pipeline does not wait for it', async () => {
