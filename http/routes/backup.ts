@@ -33,8 +33,8 @@ const postBackup = route({
   summary: 'Writes a backup of the state below `backups.into`, while work continues.',
   access: anyOf('*'),
   notes:
-    'The answer comes when the backup is whole and on disk. One backup is written at a time. It needs twice the size of the state as ' +
-    'free space, never replaces anything, and never has the unlock key of the vault.',
+    'The answer comes when the backup is whole and on disk. One backup is written at a time. It needs the size of the state as free ' +
+    'space, and as much again on the disk of the state. It never replaces anything, and never has the unlock key of the vault.',
   body: Type.Object(
     {
       path: Type.Optional(

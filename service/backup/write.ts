@@ -25,12 +25,6 @@ import {
   manifestVersion,
 } from './manifest.ts';
 
-/**
- * The free space that a backup needs, as a multiple of the size of the ledger and index that it copies. The copy needs the size once.
- * Meanwhile the ledger may grow by as much, because it cannot reuse pages.
- */
-export const freeSpaceFactor = 2;
-
 export type BackupOrder = {
   readonly statePath: string;
   /** The path of the backup. If it is an existing directory, the backup is written into it, under a name made from the time. */
@@ -62,7 +56,7 @@ export async function writeBackup(order: BackupOrder): Promise<Backup> {
     throw new BackupRefused(`there is no key file ${vaultKeyFile} of the vault`);
   const createdAt = new Date();
   const path = targetOf(order.to, createdAt);
-  assertRoom(dirname(path), bytesOf(ledgerFile(statePath)) + (withIndex ? bytesOf(indexFile(statePath)) : 0));
+  assertRoom(statePath, dirname(path), withIndex);
   const manifest = await makeWhole(path, async directory => {
     await copyLedger(statePath, directory);
     const sources = new Map<BackupFile, string>();
@@ -122,15 +116,27 @@ function bytesOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-function assertRoom(directory: string, bytes: number): void {
+/**
+ * The copy needs its size where the backup is written. Meanwhile the ledger may grow by its own size on the disk of the state, because it cannot
+ * reuse pages.
+ */
+function assertRoom(statePath: string, home: string, withIndex: boolean): void {
+  const growth = bytesOf(ledgerFile(statePath));
+  const copied = growth + (withIndex ? bytesOf(indexFile(statePath)) : 0);
+  if (statSync(statePath).dev === statSync(home).dev) {
+    assertFree(home, copied + growth, 'for the copy and the growth of the ledger meanwhile');
+  } else {
+    assertFree(home, copied, 'for the copy');
+    assertFree(statePath, growth, 'for the growth of the ledger meanwhile');
+  }
+}
+
+function assertFree(directory: string, neededBytes: number, purpose: string): void {
   const { bavail, bsize } = statfsSync(directory);
   const freeBytes = bavail * bsize;
-  const neededBytes = freeSpaceFactor * bytes;
   if (freeBytes >= neededBytes) return;
   const [free, needed] = [freeBytes, neededBytes].map(each => `${(each / 2 ** 20).toFixed(1)} MiB`);
-  throw new BackupRefused(
-    `${directory} has ${free} free; this backup needs ${needed}, ${freeSpaceFactor} times the size of the state`,
-  );
+  throw new BackupRefused(`the disk of ${directory} has ${free} free; this backup needs ${needed} there, ${purpose}`);
 }
 
 async function entryOf(directory: string, name: BackupFile, onBytes?: OnBytes): Promise<FileEntry> {

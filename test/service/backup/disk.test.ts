@@ -1,9 +1,9 @@
 // A backup onto a full disk: it is refused where the room is known to be too small, and else leaves nothing that looks whole.
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { copyLedger } from '../../../runtime/store/copies.ts';
 import { openStore } from '../../../runtime/store/ledger-store.ts';
 import { StoreFault } from '../../../runtime/store/store.ts';
@@ -13,18 +13,27 @@ import { writeBackup } from '../../../service/backup/write.ts';
 const stateMib = 4;
 const home = mkdtempSync(join(tmpdir(), 'headgate-full-'));
 const disk = join(home, 'disk');
+/** Has room for the state, or for a copy of it, and not for both. */
+const larger = join(home, 'larger');
 const state = join(home, 'state');
-mkdirSync(disk);
-const isMounted = mounts();
+const isMounted = mount(disk, 1) && mount(larger, 6);
 if (!isMounted) console.log('SKIPPED: a backup onto a full disk, because a small one cannot be mounted here');
+beforeAll(() => {
+  const store = openStore(state);
+  const batch = store.batch();
+  for (let i = 0; i < stateMib; i++) batch.put('meta', Buffer.from(`filler ${i}`), Buffer.alloc(2 ** 20, i));
+  store.commit(batch);
+  store.close();
+});
 afterAll(() => {
-  if (isMounted) execFileSync('umount', ['-l', disk]);
+  if (isMounted) for (const each of [disk, larger]) execFileSync('umount', ['-l', each]);
   rmSync(home, { recursive: true });
 });
 
-function mounts(): boolean {
+function mount(at: string, mib: number): boolean {
+  mkdirSync(at);
   try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', disk], { stdio: 'ignore' });
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${mib}m`, 'tmpfs', at], { stdio: 'ignore' });
     return true;
   } catch {
     return false;
@@ -32,15 +41,12 @@ function mounts(): boolean {
 }
 
 test.skipIf(!isMounted)(
-  'needs twice the size of the state, and leaves nothing where a copy finds no room',
+  'a backup needs the size of the state, and leaves nothing where a copy finds no room',
   async () => {
-    const store = openStore(state);
-    const batch = store.batch();
-    for (let i = 0; i < stateMib; i++) batch.put('meta', Buffer.from(`filler ${i}`), Buffer.alloc(2 ** 20, i));
-    store.commit(batch);
-    store.close();
     const refused = writeBackup({ statePath: state, to: disk, version: '0.1.0' });
-    await expect(refused).rejects.toThrow(/has 1\.0 MiB free; this backup needs \d+\.\d MiB, 2 times the size/);
+    await expect(refused).rejects.toThrow(
+      /the disk of .*\/disk has 1\.0 MiB free; this backup needs 4\.\d MiB there, for the copy$/,
+    );
     expect(readdirSync(disk)).toEqual([]);
 
     const target = join(disk, 'backup');
@@ -50,3 +56,22 @@ test.skipIf(!isMounted)(
     expect(readdirSync(disk)).toEqual([]);
   },
 );
+
+test.skipIf(!isMounted)('on the disk of the state the ledger needs as much again to grow', async () => {
+  const path = join(larger, 'backup');
+  expect(await writeBackup({ statePath: state, to: path, version: '0.1.0' })).toMatchObject({ path });
+  rmSync(path, { recursive: true });
+
+  const full = join(larger, 'state');
+  mkdirSync(full);
+  copyFileSync(join(state, 'data.mdb'), join(full, 'data.mdb'));
+  const elsewhere = writeBackup({ statePath: full, to: home, version: '0.1.0' });
+  await expect(elsewhere).rejects.toThrow(
+    /\/larger\/state has 1\.\d MiB free; this backup needs 4\.\d MiB there, for the growth of the ledger meanwhile$/,
+  );
+  const beside = writeBackup({ statePath: full, to: larger, version: '0.1.0' });
+  await expect(beside).rejects.toThrow(
+    /\/larger has 1\.\d MiB free; this backup needs 8\.\d MiB there, for the copy and the growth/,
+  );
+  expect(readdirSync(larger)).toEqual(['state']);
+});
