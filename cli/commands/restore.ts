@@ -28,7 +28,7 @@ export const restoreCommand = command<{ readonly into: string; readonly resume?:
     ),
   ],
   statuses:
-    '0 restored, 1 refused: the backup is damaged, the log does not reach the time, or there is a state already; 74 a disk error',
+    '0 restored, 1 refused: the backup is damaged, the log does not reach the time, or there is a state or a running service already; 74 a disk error',
   async run({ args: [path = ''], options, io, out }) {
     const { resolve } = await import('node:path');
     const { restoreBackup } = await import('../../service/backup/restore.ts');

@@ -99,7 +99,7 @@ export function openBeside(path: string): { readonly lmdb: Lmdb<Table>; leave():
   const commitLock = openCommitLock(path);
   try {
     for (;;) {
-      const isHeld = hasLivingOwner(path);
+      const isHeld = livingOwner(path) !== null;
       const opened = commitLock.open(() => (isHeld || isWhole(path) ? openRegistered(path) : null));
       if (opened !== null) return opened;
       recover(path);
@@ -127,10 +127,11 @@ function isWhole(path: string): boolean {
   return !existsSync(directory) || !listSegments(directory).some(segment => hasTurns(segment));
 }
 
-function hasLivingOwner(path: string): boolean {
+/** The living process that holds the directory; null: there is none. Watches a holder in another pid namespace for a sign of life. */
+export function livingOwner(path: string): Owner | null {
   const owner = readOwner(path);
-  if (owner === null) return false;
-  return isHere(owner) ? isAlive(owner) : hasHeartbeat(path, silenceMsMax);
+  if (owner === null) return null;
+  return (isHere(owner) ? isAlive(owner) : hasHeartbeat(path, silenceMsMax)) ? owner : null;
 }
 
 function recover(path: string): void {

@@ -8,7 +8,7 @@ import { openCommitLock } from '../../runtime/store/commit-lock.ts';
 import { changeCopy, openCopy } from '../../runtime/store/copies.ts';
 import { indexPath } from '../../runtime/store/index-store.ts';
 import { moveLogAside } from '../../runtime/store/ledger-recovery.ts';
-import { ledgerFile } from '../../runtime/store/ledger-store.ts';
+import { ledgerFile, livingOwner } from '../../runtime/store/ledger-store.ts';
 import { renewStoreId } from '../../runtime/store/store-id.ts';
 import { copyFile, type OnBytes } from './files.ts';
 import { type BackupFile, type BackupManifest, BackupRefused, readManifest } from './manifest.ts';
@@ -39,7 +39,7 @@ export type Restored = {
   readonly unsettled: Unsettled;
 };
 
-/** Restores a backup. Throws BackupRefused if the backup is not whole, if `into` has a state already, or if `untilMs` cannot be reached. */
+/** Restores a backup. Throws BackupRefused if the backup is not whole, if `into` has a state already or is in use, or if `untilMs` cannot be reached. */
 export async function restoreBackup(order: RestoreOrder): Promise<Restored> {
   const { into, untilMs, resumes, onBytes } = order;
   const origin = untilMs === undefined ? null : startBefore(order.backup, untilMs);
@@ -48,6 +48,7 @@ export async function restoreBackup(order: RestoreOrder): Promise<Restored> {
   const statePath = resolve(into);
   if (existsSync(ledgerFile(statePath)))
     throw new BackupRefused(`${statePath} has a state already; move it away, or name another directory`);
+  assertUnused(statePath);
   makeDirectory(statePath, 0o700);
   const staging = join(statePath, stagingName);
   rmSync(staging, { recursive: true, force: true });
@@ -108,6 +109,12 @@ function holdOf(origin: string): Pause {
   };
 }
 
+/** Throws BackupRefused if a living process holds the directory. It may have acknowledged jobs that only the log there has. */
+function assertUnused(statePath: string): void {
+  const owner = livingOwner(statePath);
+  if (owner !== null) throw new BackupRefused(`${statePath} is in use by process ${owner.pid}: stop it first`);
+}
+
 /** Calls `moveFiles` while no other process can make a ledger. Throws BackupRefused if one has made a ledger meanwhile. */
 function putInPlace(staging: string, statePath: string, names: readonly BackupFile[]): void {
   const lock = openCommitLock(statePath);
@@ -117,6 +124,7 @@ function putInPlace(staging: string, statePath: string, names: readonly BackupFi
         throw new BackupRefused(
           `a service made a new state in ${statePath} during the restore: stop it, move this state away, and restore again`,
         );
+      assertUnused(statePath);
       moveFiles(staging, statePath, names);
     });
   } finally {

@@ -330,6 +330,19 @@ test('a restore is refused if a service makes a state there meanwhile, and that 
   reader.close();
 });
 
+test('a restore is refused while a service runs on the directory, though its ledger was moved away', async () => {
+  const running = new Gateway(settings);
+  onTestFinished(() => running.discard());
+  await running.start();
+  const data = join(running.directory, 'data');
+  rmSync(join(data, 'data.mdb'));
+  expect(await headgate(['restore', backup, '--into', data])).toMatchObject({
+    status: 1,
+    stderr: expect.stringContaining(`is in use by process ${running.pid}: stop it first`),
+  });
+  expect(readdirSync(data).filter(name => /^(log|restore|data)/.test(name))).toEqual(['log']);
+});
+
 test('of a state that a kill has left, a backup has what was acknowledged; a restore in its place keeps the old log aside', async () => {
   const killed = new Gateway(settings);
   onTestFinished(() => killed.discard());
