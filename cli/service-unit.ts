@@ -50,7 +50,7 @@ export function serviceUnit({ node, main, config, state, backups, user, hasBubbl
 Description=headgate job-execution gateway
 After=network.target
 StartLimitIntervalSec=60
-StartLimitBurst=5
+StartLimitBurst=20
 
 [Service]
 Type=exec
@@ -61,6 +61,7 @@ ExecReload=/bin/kill -HUP $MAINPID
 TimeoutStopSec=45
 KillMode=mixed
 Restart=on-failure
+RestartSec=1
 # 78: the configuration is invalid, and a restart does not help.
 RestartPreventExitStatus=78
 # The unlock key of the vault can come from systemd: vault.key_file: \${CREDENTIALS_DIRECTORY}/vault.key

@@ -8,8 +8,9 @@ const niceness = 10;
 const nicenessMax = 19;
 
 const order = JSON.parse(process.argv[2]!) as Pick<BackupOrder, 'statePath' | 'to' | 'version'>;
-// The service keeps this pipe open as long as it wants the backup.
-process.stdin.resume().once('close', () => process.exit(1));
+// The service keeps this pipe open as long as it wants the backup. `process.exit` would wait for the end of the copy, and the next start of
+// the service would wait for this process, which still reads the ledger.
+process.stdin.resume().once('close', () => process.kill(process.pid, 'SIGKILL'));
 setPriority(Math.min(nicenessMax, getPriority() + niceness));
 process.umask(0o077);
 const end = await writeBackup(order).then(

@@ -1,4 +1,6 @@
 // Backups that a running service writes, on schedule and by a call; and what the commands say of a state.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import {
   existsSync,
   mkdirSync,
@@ -66,6 +68,26 @@ test('one backup is written at a time', async () => {
   ]);
   expect([first.status, second.status].sort()).toEqual([200, 409]);
   expect([first, second].find(({ status }) => status === 409)!.body['code']).toBe('backup_running');
+});
+
+test('the process that writes a backup dies with its service, in the midst of the copy too', async () => {
+  const home = mkdtempSync(join(gateway.directory, 'dies-'));
+  const [statePath, to] = [join(home, 'state'), join(home, 'backup')];
+  const store = openStore(statePath);
+  for (let i = 0; i < 64; i++) {
+    const batch = store.batch();
+    batch.put('meta', Buffer.from(`filler ${i}`), Buffer.alloc(2 ** 20, i));
+    store.commit(batch);
+  }
+  store.close();
+  const order = JSON.stringify({ statePath, to, version: '0.1.0' });
+  const child = spawn(process.execPath, ['dist/service/backup/process.js', order], {
+    stdio: ['pipe', 'ignore', 'inherit'],
+  });
+  const ended = once(child, 'exit');
+  await until('the copy has begun', () => existsSync(join(`${to}.partial`, 'data.mdb')));
+  child.stdin!.end();
+  expect(await ended).toEqual([null, 'SIGKILL']);
 });
 
 test('scheduled backups are written, and old ones are removed only after a newer one; a reload applies', async () => {
