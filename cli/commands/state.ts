@@ -1,4 +1,5 @@
 // The commands `headgate state info`, `state upgrade` and `state export`.
+import { setImmediate } from 'node:timers/promises';
 import { Option } from 'commander';
 import { refusing, sizeText } from '../backups/work.ts';
 import { wouldRunText } from '../client/pauses.ts';
@@ -92,8 +93,13 @@ const stateExport = command<Options>({
     await refusing('Not exported', async () => {
       const reader = openState(config.state.path);
       try {
-        for (const piece of exportLines(reader, config, Date.now(), onUnreadable))
+        for (const piece of exportLines(reader, config, Date.now(), onUnreadable)) {
           await out.piece(printableJson(piece));
+          // `piece` may resolve without a turn of the event loop. With a turn, the command ends early if the reader of a pipe is gone.
+          await setImmediate();
+          // Releases the pages that were read. While they are held, the service cannot reuse pages, and the ledger grows.
+          reader.refresh();
+        }
       } finally {
         reader.close();
       }
