@@ -60,8 +60,11 @@ export class Output {
     this.#wipe();
     if (text === '' || stdout.destroyed || stdout.write(text)) return;
     await new Promise<void>(resolve => {
-      stdout.once('drain', resolve);
-      stdout.once('close', resolve);
+      const go = (): void => {
+        stdout.off('drain', go).off('close', go);
+        resolve();
+      };
+      stdout.on('drain', go).on('close', go);
     });
   }
 

@@ -1,5 +1,5 @@
 // Backups that a running service writes, on schedule and by a call; and what the commands say of a state.
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
   existsSync,
@@ -207,6 +207,32 @@ test('state export holds no pages between two pieces: a job accepted after the f
     },
   });
   expect(stdout.match(/"payload":\{"late":true\}/g)?.length).toBe(1);
+});
+
+test('state export into a pipe leaves stderr empty, and ends when nobody reads it any more', async () => {
+  const other = await startGateway({ plugins: { echo } });
+  const ids = Array.from({ length: 16 }, () => other.submit('echo/handle', { filler: 'x'.repeat(100_000) }));
+  await other.allSettled(await Promise.all(ids));
+  await other.term();
+  const exportInto = (reader: string) =>
+    spawnSync(
+      'sh',
+      ['-c', `"$0" dist/cli/main.js state export --config "$1" | ${reader}`, process.execPath, other.directory],
+      {
+        encoding: 'utf8',
+      },
+    );
+  const whole = exportInto('wc -c');
+  expect([Number(whole.stdout) > 2 * 2 ** 20, whole.stderr]).toEqual([true, '']);
+  // An export that goes on to its end names the block that cannot be read.
+  const store = openStore(join(other.directory, 'data'));
+  const batch = store.batch();
+  const [first] = Array.from(store.keys('blocks', { limit: 1 }), key => Buffer.from(key));
+  batch.put('blocks', first!, Buffer.of(0x93));
+  store.commit(batch);
+  store.close();
+  expect(exportInto('wc -c').stderr).toContain('cannot be read');
+  expect(exportInto('head -c 1')).toMatchObject({ stdout: '{', stderr: '' });
 });
 
 test('state export leaves out what cannot be read, and names it', async () => {
