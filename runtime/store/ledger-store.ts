@@ -99,8 +99,9 @@ export function openBeside(path: string): { readonly lmdb: Lmdb<Table>; leave():
   const commitLock = openCommitLock(path);
   try {
     for (;;) {
-      const isHeld = livingOwner(path) !== null;
-      const opened = commitLock.open(() => (isHeld || isWhole(path) ? openRegistered(path) : null));
+      const owner = livingOwner(path);
+      if (owner !== null) assertOtherPid(path, owner);
+      const opened = commitLock.open(() => (owner !== null || isWhole(path) ? openRegistered(path) : null));
       if (opened !== null) return opened;
       recover(path);
     }
@@ -117,6 +118,14 @@ function openRegistered(path: string): { readonly lmdb: Lmdb<Table>; leave(): vo
     leave();
     throw error;
   }
+}
+
+/** Throws StoreFault if the owner has the pid of this process in another pid namespace: LMDB tells the processes that use it apart by their pids. */
+function assertOtherPid(path: string, owner: Owner): void {
+  if (isHere(owner) || owner.pid !== process.pid) return;
+  throw new StoreFault(
+    `${path} is held by a process of another container that also has the pid ${owner.pid}: run this command in that container (docker exec)`,
+  );
 }
 
 /** Whether the ledger can be read as it is: its last stop was clean, its first start has not finished, or an earlier version wrote it. */

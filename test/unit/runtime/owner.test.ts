@@ -88,6 +88,17 @@ test('an owner in another namespace that shows life keeps it, though it has the 
   expect(readOwner(path)).toMatchObject(elsewhere);
 });
 
+test('beside an owner in another namespace that shows life, only a process with another number reads', async () => {
+  const path = ownedBy({ ...elsewhere, pid: process.ppid });
+  const sign = JSON.stringify(join(path, 'alive'));
+  await start(`let at = 0; setInterval(() => fs.utimesSync(${sign}, ++at, at), 1)`);
+  openReaderBeside(path).close();
+  own(path, elsewhere);
+  expect(() => openReaderBeside(path)).toThrow(
+    `${path} is held by a process of another container that also has the pid ${process.pid}: run this command in that container`,
+  );
+});
+
 /** Opens the store in a thread of another process, as `elsewhere`, and goes on with this code there; it may `say` something. */
 async function startElsewhere(path: string, code: string): Promise<ChildProcessByStdio<Writable, Readable, null>> {
   const file = `${path}.owner`;
