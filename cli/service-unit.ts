@@ -8,6 +8,8 @@ export type UnitOptions = {
   readonly state: string;
   /** The directory of scheduled backups; null: no backups are scheduled. */
   readonly backups: string | null;
+  /** The directory to which audit records are exported (`vault.audit_export`); null: they are not exported. */
+  readonly auditExport: string | null;
   readonly user: string;
   /** Whether a plugin uses bubblewrap, which needs namespaces and mounts. */
   readonly hasBubblewrap: boolean;
@@ -16,12 +18,15 @@ export type UnitOptions = {
 /** Restrictions that would prevent bubblewrap from creating its sandbox. */
 const bubblewrapConflicts = ['ProtectKernelTunables', 'ProtectKernelLogs', 'RestrictNamespaces'];
 
-export function serviceUnit({ node, main, config, state, backups, user, hasBubblewrap }: UnitOptions): string {
+export function serviceUnit(options: UnitOptions): string {
+  const { node, main, config, state, backups, auditExport, user, hasBubblewrap } = options;
+  // A dash allows that the directory does not exist.
+  const writable = [state, ...[backups, auditExport].filter(path => path !== null).map(path => `-${path}`)];
   const hardening: readonly (readonly [name: string, value: string])[] = [
     ['NoNewPrivileges', 'yes'],
     ['ProtectSystem', 'strict'],
     ['ProtectHome', 'read-only'],
-    ['ReadWritePaths', word(state) + (backups === null ? '' : ` ${word(`-${backups}`)}`)],
+    ['ReadWritePaths', writable.map(word).join(' ')],
     ['PrivateTmp', 'yes'],
     ['PrivateDevices', 'yes'],
     ['ProtectClock', 'yes'],

@@ -27,6 +27,7 @@ export const servicePrint = command<{ readonly config?: string; readonly user: s
       config: basename(config.mainFile) === 'config.yaml' ? dirname(config.mainFile) : config.mainFile,
       state: config.state.path,
       backups: config.backups.everyMs === null ? null : config.backups.into,
+      auditExport: config.vault.auditExport,
       user: options.user,
       hasBubblewrap: Object.values(config.plugins).some(({ sandbox }) => sandbox?.kind === 'bwrap'),
     });

@@ -87,6 +87,16 @@ test('service print starts the configuration that it was given', async () => {
   expect(await unit('--config', 'other.yaml')).toBe(join(cwd, 'other.yaml'));
 });
 
+test('service print lets the service write its state, its backups and its exports of the audit trail', async () => {
+  const cwd = workshop();
+  const paths = async () =>
+    (await headgate(['service', 'print'], { cwd })).stdout.match(/^ReadWritePaths=(.*)$/m)?.[1]?.split(' ');
+  const [state, ...none] = (await paths())!;
+  expect(none).toEqual([]);
+  writeConfiguration(cwd, { backups: { every: '24h', into: './copies' }, vault: { audit_export: './audit' } });
+  expect(await paths()).toEqual([state, `-${join(cwd, 'copies')}`, `-${join(cwd, 'audit')}`]);
+});
+
 test('config schema prints the schemas that are shipped', async () => {
   const schemas = Object.values(schemaFiles()).map(text => JSON.parse(text));
   const printed = [await headgate(['config', 'schema', '--json']), await headgate(['config', 'schema', '--manifest'])];

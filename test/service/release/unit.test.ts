@@ -12,6 +12,7 @@ const common = {
   config: '/etc/headgate',
   state: '/var/lib/headgate',
   backups: null,
+  auditExport: null,
   user: 'headgate',
   hasBubblewrap: false,
 };
