@@ -5,8 +5,9 @@ import type { AddressOptions } from './client/address.ts';
 export type CompletionCandidate = { readonly text: string; readonly description: string };
 export type Shell = 'bash' | 'zsh' | 'fish';
 
-/** The output where a path is expected, because the shell completes paths itself. */
+/** The output where a path is expected, alone or among other candidates, because the shell completes paths itself. */
 const pathMark = '<path>';
+const anyPath: CompletionCandidate = { text: pathMark, description: '' };
 
 /** Arguments whose candidates only the service knows. */
 const namedKinds = ['plugin', 'pipeline', 'schedule'] as const;
@@ -19,11 +20,8 @@ export type NamesQuery = {
   readonly address: AddressOptions;
 };
 
-/** The candidates for the last word, which is the word at the cursor. `path` means that any path fits. */
-export function offersFor(
-  program: Command,
-  words: readonly string[],
-): readonly CompletionCandidate[] | NamesQuery | 'path' {
+/** The candidates for the last word, which is the word at the cursor. */
+export function offersFor(program: Command, words: readonly string[]): readonly CompletionCandidate[] | NamesQuery {
   let at = program;
   let expects: Option | undefined;
   let isPastOptions = false;
@@ -48,7 +46,7 @@ export function offersFor(
   const inWord = value === undefined ? undefined : optionsOf(at).find(option => option.long === flag);
   const option = expects ?? inWord;
   if (option !== undefined) {
-    if (isPath(valueName(option))) return 'path';
+    if (isPath(valueName(option))) return [anyPath];
     const prefix = expects === undefined ? `${flag}=` : '';
     return beginning(
       (option.argChoices ?? offered[valueName(option)] ?? []).map(choice => ({
@@ -59,14 +57,17 @@ export function offersFor(
   }
   if (current.startsWith('-') && !isPastOptions)
     return beginning(optionsOf(at).map(({ long, description }) => ({ text: long ?? '', description })));
-  if (at.registeredArguments.some(argument => isPath(argument.name()))) return 'path';
+  const subcommands = beginning(
+    at.commands.map(command => ({ text: command.name(), description: command.description() })),
+  );
+  if (at.registeredArguments.some(argument => isPath(argument.name()))) return [...subcommands, anyPath];
   const argument = at.registeredArguments[argumentsGiven]?.name();
   const names = namedKinds.find(kind => kind === argument);
   if (names !== undefined && optionsOf(at).some(({ long }) => long === '--url')) {
     const { url, config } = values;
     return { names, current, address: { ...(url !== undefined && { url }), ...(config !== undefined && { config }) } };
   }
-  return beginning(at.commands.map(command => ({ text: command.name(), description: command.description() })));
+  return subcommands;
 }
 
 /** The value in a word of the form `--option=value`, keyed by the option's name; empty for any other word. */
@@ -107,11 +108,11 @@ export async function offerLines(
 ): Promise<string[]> {
   const whole = shell === 'bash' ? joinedWords(words) : words;
   const found = offersFor(program, whole);
-  if (found === 'path') return [pathMark];
   const offers = 'names' in found ? await namesOf(found) : found;
   // bash replaces only the text after the last `:` or `=`, so the candidates leave out the text up to that character.
   const [, onLine = ''] = shell === 'bash' ? (/^(.*[:=])/.exec(whole.at(-1) ?? '') ?? []) : [];
   return offers.map(({ text, description }) => {
+    if (text === pathMark) return text;
     if (shell === 'bash') return text.slice(onLine.length);
     return shell === 'zsh' ? `${text.replaceAll(':', '\\:')}:${description}` : `${text}\t${description}`;
   });
@@ -132,13 +133,18 @@ function joinedWords(words: readonly string[]): string[] {
 export const scripts: { readonly [S in Shell]: string } = {
   bash: `# bash completion for headgate: source it, or put it where bash-completion looks.
 _headgate() {
-  local word after="\${COMP_LINE:COMP_POINT}" words=("\${COMP_WORDS[@]:1:COMP_CWORD}")
+  local word path='' after="\${COMP_LINE:COMP_POINT}" words=("\${COMP_WORDS[@]:1:COMP_CWORD}")
   # Drop the text after the cursor.
   words[COMP_CWORD-1]="\${COMP_WORDS[COMP_CWORD]%"\${after%%[[:space:]]*}"}"
   COMPREPLY=()
   while IFS= read -r word; do
-    if [[ $word == '${pathMark}' ]]; then compopt -o default 2>/dev/null; else COMPREPLY+=("$word"); fi
+    if [[ $word == '${pathMark}' ]]; then path=1; else COMPREPLY+=("$word"); fi
   done < <("$1" completion bash -- "\${words[@]}" 2>/dev/null)
+  if [[ -z $path ]]; then return; fi
+  # readline completes paths itself only if nothing else is offered.
+  if (( \${#COMPREPLY[@]} == 0 )); then compopt -o default 2>/dev/null; return; fi
+  compopt -o filenames 2>/dev/null || true
+  while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -f -- "\${words[COMP_CWORD-1]}")
 }
 complete -F _headgate headgate
 `,
@@ -147,7 +153,9 @@ complete -F _headgate headgate
 _headgate() {
   local -a found
   found=("\${(@f)$("\${words[1]}" completion zsh -- "\${(@Q)words[2,CURRENT-1]}" "$PREFIX" 2>/dev/null)}")
-  if [[ $found == '${pathMark}' ]]; then
+  if (( \${found[(Ie)${pathMark}]} )); then
+    found=("\${(@)found:#'${pathMark}'}")
+    if [[ -n $found ]]; then _describe 'headgate' found; fi
     if [[ $PREFIX == --*=* ]]; then compset -P 1 '*='; fi
     _files
   elif [[ -n $found ]]; then
@@ -161,12 +169,12 @@ function __headgate_offers
     set -l words (commandline -opc)
     set -l current (commandline -ct)
     set -l found ($words[1] completion fish -- $words[2..-1] "$current" 2>/dev/null)
-    if test "$found" = '${pathMark}'
+    if contains -- '${pathMark}' $found
         set -l flag (string match -r -- '^--[^=]*=' "$current")
         __fish_complete_path (string replace -- "$flag" '' "$current") | string replace -r -- '^' "$flag"
-    else
-        printf '%s\\n' $found
+        set found (string match -v -- '${pathMark}' $found)
     end
+    string join \\n -- $found
 end
 complete -c headgate -f -a '(__headgate_offers)'
 `,

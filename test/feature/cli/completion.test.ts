@@ -50,6 +50,27 @@ test('a path is left to the shell', async () => {
     expect((await headgate(['completion', 'bash', '--', ...words])).stdout).toBe('<path>\n');
 });
 
+test('subcommands are offered beside a path', async () => {
+  const offered = async (word: string) => (await headgate(['completion', 'bash', '--', 'backup', word])).stdout;
+  expect([await offered(''), await offered('v'), await offered('./')]).toEqual([
+    'verify\n<path>\n',
+    'verify\n<path>\n',
+    '<path>\n',
+  ]);
+});
+
+test.skipIf(!isInstalled('bash'))('bash offers paths and subcommands together', () => {
+  expect(runShell('bash', ['--norc', '-eu'], [`cd /etc; ${askBash('headgate backup ')}`])[0]!.split(' ')).toEqual(
+    expect.arrayContaining(['verify', 'passwd']),
+  );
+});
+
+test.skipIf(!isInstalled('fish'))('fish offers paths and subcommands together', () => {
+  expect(runShell('fish', ['--no-config'], [`cd /etc; ${askFish('headgate backup ')}`])[0]!.split(' ')).toEqual(
+    expect.arrayContaining(['verify', 'passwd']),
+  );
+});
+
 /** What each shell must do itself: hand over the words, and offer what is printed. */
 const shellCases = cases.filter(([typed]) =>
   ['config ', '--st', '--status ', '--status d', 'job logs -- --'].some(end => typed.endsWith(end)),
@@ -99,16 +120,25 @@ test.skipIf(!isInstalled('fish'))('fish completes a path, also behind an equals 
 });
 
 test.skipIf(!isInstalled('zsh'))('zsh completes commands, options and their values', () => {
-  const ask = (typed: string) =>
-    `words=(\${(z):-'${typed}'}${typed.endsWith(' ') ? " ''" : ''}); CURRENT=$#words; PREFIX=$words[-1]; _headgate; echo`;
-  expect(runShell('zsh', ['-f'], typedInShell.map(ask), zshSystem)).toEqual(offeredInShell);
+  expect(runShell('zsh', ['-f'], typedInShell.map(askZsh), zshSystem)).toEqual(offeredInShell);
+});
+
+test.skipIf(!isInstalled('zsh'))('zsh offers paths and subcommands together', () => {
+  const questions = ['headgate backup ', 'headgate backup ./'].map(askZsh);
+  expect(runShell('zsh', ['-f'], questions, zshSystem)).toEqual(['verify, paths', ', paths']);
 });
 
 /** zsh's completion system as far as the script uses it: what is offered is printed. */
 const zshSystem = `
 compdef() { true }
+_files() { echo -n ', paths' }
 _describe() { echo -n \${\${(M)\${(P)2}:#$PREFIX*}%%:*} }
 `;
+
+function askZsh(typed: string): string {
+  const words = `words=(\${(z):-'${typed}'}${typed.endsWith(' ') ? " ''" : ''})`;
+  return `${words}; CURRENT=$#words; PREFIX=$words[-1]; _headgate; echo`;
+}
 
 /** With the words that bash makes of what is typed: it ends them at colons and equals signs, too. */
 function askBash(typed: string): string {
