@@ -18,8 +18,9 @@ export async function whileStopped<T>(
   why: string,
   work: (store: LedgerStore) => Promise<T>,
 ): Promise<T> {
-  const { openStore } = await import('../../runtime/store/ledger-store.ts');
+  const { assertUser, openStore } = await import('../../runtime/store/ledger-store.ts');
   const { StoreHeld } = await import('../../runtime/store/owner.ts');
+  assertUser(path);
   try {
     const store = openStore(path, { log, upgrades, ...(until !== undefined && { until }) });
     try {

@@ -5,7 +5,7 @@ import type { KeySource } from '../../actors/vault/unlock-key.ts';
 import { damageRemedy, keyVariable, readUnlock, settleKeys } from '../../actors/vault/unlock-key.ts';
 import { openVault, type Vault } from '../../actors/vault/vault.ts';
 import type { Config } from '../../config/config.ts';
-import { type LedgerStore, openStore } from '../../runtime/store/ledger-store.ts';
+import { assertUser, type LedgerStore, openStore } from '../../runtime/store/ledger-store.ts';
 import type { Batch } from '../../runtime/store/store.ts';
 
 /** The state directory of a vault, and the source of its unlock key. */
@@ -40,6 +40,7 @@ export async function withHeldStore<T>(place: VaultLocation, work: (store: Ledge
 
 /** An older state keeps its format: the next start upgrades it, after a backup. */
 function holdStore({ statePath, keys }: VaultLocation): LedgerStore {
+  assertUser(statePath);
   const store = openStore(statePath, { upgrades: false });
   try {
     settleAbandoned(store);

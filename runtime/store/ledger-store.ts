@@ -1,6 +1,6 @@
 // The ledger on disk. A commit appends its batch to the commit log, and waits for the disk only there, unless a checkpoint is overdue. When the
 // commit returns, reads of LMDB show the batch; the next checkpoint makes LMDB's own pages safe on disk.
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '../clock.ts';
 import type { ArchiveReport } from '../commit-log/archive.ts';
@@ -143,7 +143,21 @@ export function livingOwner(path: string): Owner | null {
   return (isHere(owner) ? isAlive(owner) : hasHeartbeat(path, silenceMsMax)) ? owner : null;
 }
 
+/**
+ * Throws StoreFault if this process is root and the state belongs to another user: that user's service could not open the files that this process
+ * would create. Commands call it before they open the ledger for writing; a service may start as root.
+ */
+export function assertUser(path: string): void {
+  if (process.getuid?.() !== 0) return;
+  const found = [ledgerFile(path), path].map(each => statSync(each, { throwIfNoEntry: false })).find(each => each);
+  if (!found || found.uid === 0) return;
+  throw new StoreFault(
+    `${path} belongs to user ${found.uid}, who could not read what root writes there: run this command as that user`,
+  );
+}
+
 function recover(path: string): void {
+  assertUser(path);
   try {
     openStore(path, { upgrades: false }).close();
   } catch (error) {
@@ -192,6 +206,8 @@ function hold(path: string, commitLock: CommitLock, options: StoreOptions): Ledg
     onFault = () => {},
   } = options;
   const found = readCheckpoint(logDirectoryOf(path));
+  // Creates the lock file of the readers. A reader that is root would create it for root only.
+  registerReader(path)();
   const claim = takeClaim(path, (found?.epoch ?? 0) + 1);
   const { segmentBytes, churnBytes } = fitting(path, options.log);
   let fault: StoreFault | null = null;

@@ -3,6 +3,7 @@ import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
   existsSync,
+  lstatSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -276,4 +277,34 @@ test('commands on a stopped state leave an older format; the upgrade backs it up
   const { json } = await ask('state', 'upgrade');
   expect(readManifest(json.backup).state_format).toBe(10);
   expect(await ask('state', 'info')).toMatchObject({ json: { format: formatVersion } });
+});
+
+const isRoot = process.getuid?.() === 0;
+if (!isRoot) process.stderr.write('SKIPPED: what root leaves to the user of a state needs root\n');
+
+test.runIf(isRoot)('root writes nothing to the state of another user', async () => {
+  const nobody = 65_534;
+  const other = await startGateway({ plugins: { echo } });
+  const data = join(other.directory, 'data');
+  // Readers beside the service find their lock file, and need not create it.
+  expect(readdirSync(data)).toContain('readers.lock');
+  await other.finished('echo/handle', { n: 1 });
+  await other.kill9();
+  execFileSync('chown', ['-R', `${nobody}`, data]);
+  const into = join(other.directory, 'copy');
+  for (const words of [
+    ['state', 'info'],
+    ['backup', into],
+    ['backup', into, '--with-index'],
+    ['vault', 'rotate-key'],
+  ]) {
+    const { status, stderr } = await headgate([...words, '--config', other.directory]);
+    expect([words, status, stderr]).toEqual([
+      words,
+      74,
+      `headgate: ${data} belongs to user ${nobody}, who could not read what root writes there: run this command as that user\n`,
+    ]);
+  }
+  const users = readdirSync(data, { recursive: true }).map(name => lstatSync(join(data, String(name))).uid);
+  expect(new Set(users)).toEqual(new Set([nobody]));
 });
