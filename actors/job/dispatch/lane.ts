@@ -107,6 +107,12 @@ export class Lane extends Backlog {
     return this.#commands.has(command) ? (this.#paused.get(command) ?? null) : this.#holdOfCommand(this.name, command);
   }
 
+  /** The hold of the jobs of this command, other than a pause. A pause can apply to them at the same time. Null: there is none. */
+  holdBesidesPauses(command: string): Hold | null {
+    if (this.hold && this.hold.reason !== 'paused') return this.hold;
+    return this.#commands.has(command) ? null : this.#holdOfCommand(this.name, command);
+  }
+
   /** Pauses exactly these commands. */
   pauseCommands(paused: ReadonlyMap<string, Hold>): void {
     this.#paused = paused;

@@ -64,7 +64,8 @@ function failHeld(state: JobState, turn: Turn, hold: Hold, max: number): number 
   const backlogs = command === null ? [lane, ...lane.heldByCommand.values()] : [lane.heldBacklog(command)];
   let ended = 0;
   for (const backlog of backlogs) ended += failBacklog(state, turn, backlog, reason, max - ended);
-  const isHeld = ({ open }: OpenAttempt): boolean => open.plugin === plugin && lane.holdOf(open.command) === hold;
+  const isHeld = ({ open }: OpenAttempt): boolean =>
+    open.plugin === plugin && lane.holdBesidesPauses(open.command) === hold;
   for (const list of [lane.lost, state.suspects]) {
     for (let at = list.findIndex(isHeld); at >= 0 && ended < max; at = list.findIndex(isHeld)) {
       endUnrun(state, turn, list.splice(at, 1)[0]!, reason);

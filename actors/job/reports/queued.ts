@@ -22,11 +22,14 @@ export function queuedJobs(unsettled: Iterable<QueuedJobs>, frames: readonly Job
   return queued;
 }
 
-/** The held jobs among the queued ones. Paused jobs are left out, because they are meant to wait. */
+/**
+ * The held jobs among the queued ones. Jobs that are only paused are left out, because they are meant to wait. A hold does not end when a
+ * pause begins.
+ */
 export function heldOf(state: JobState, queued: readonly QueuedJobs[]): (QueuedJobs & { readonly hold: Hold })[] {
   return queued.flatMap(jobs => {
-    const hold = state.lane(jobs.plugin).holdOf(jobs.command);
-    return hold && hold.reason !== 'paused' ? [{ ...jobs, hold }] : [];
+    const hold = state.lane(jobs.plugin).holdBesidesPauses(jobs.command);
+    return hold ? [{ ...jobs, hold }] : [];
   });
 }
 
@@ -41,7 +44,6 @@ export function wouldBeHeld(
 ): QueuedJobs[] {
   return queued.filter(({ plugin, command }) => {
     const has = Object.hasOwn(next, plugin) && next[plugin]!.includes(command);
-    const hold = state.lane(plugin).holdOf(command);
-    return !has && (hold === null || hold.reason === 'paused');
+    return !has && state.lane(plugin).holdBesidesPauses(command) === null;
   });
 }

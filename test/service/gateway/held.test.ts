@@ -104,6 +104,32 @@ test('a reload says what it would hold, refuses it where it is asked to, and say
   expect([wrong.status, (wrong.body['errors'] as string[]).length]).toEqual([200, 1]);
 });
 
+test('a pause does not end the hold of a missing command', async () => {
+  const code = 'export const handle = () => ({});';
+  const both = {
+    plugins: { halved: { code: `${code} export const other = handle;`, commands: { handle: {}, other: {} } } },
+  };
+  const half = { plugins: { halved: { code, commands: { handle: {} } } } };
+  await gateway.reload(both);
+  await gateway.call('POST', '/control/plugin/halved/pause', {});
+  const job = await gateway.submit('halved/other');
+  await gateway.reload(half);
+  await gateway.call('POST', '/control/plugin/halved/resume');
+  const before = await told(gateway, job, 'plugin');
+  expect(before['detail']).toBe('the plugin halved has no command "other"');
+  for (const target of ['plugin/halved', 'system']) {
+    await gateway.call('POST', `/control/${target}/pause`, {});
+    await told(gateway, job, 'paused');
+    expect(await check('held_jobs')).toMatchObject({ passed: false, detail: expect.stringContaining('halved.other') });
+    // The job is held already, so it is no reason to refuse the reload.
+    expect((await gateway.call('POST', '/system/reload?hold=refuse')).status).toBe(200);
+    await gateway.call('POST', `/control/${target}/resume`);
+    expect(await told(gateway, job, 'plugin')).toEqual(before);
+  }
+  await gateway.reload(both);
+  expect((await gateway.settled(job)).status).toBe('succeeded');
+});
+
 test('an action that cancels the last held jobs of a plugin ends their hold', async () => {
   await gateway.reload(whole);
   const waiting = await gateway.submit('failing/handle', { times: 1 });
