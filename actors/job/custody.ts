@@ -63,8 +63,21 @@ function withState(
   return refusal === null ? outcome : { verdict: 'error', permanent: true, body: failedBody(body, refusal) };
 }
 
+/** Charges an attempt that was lost with its host or thread (`charge`). The breaker of its plugin counts the attempt. */
+export function chargePlugin(
+  state: JobState,
+  turn: Turn,
+  job: OpenAttempt,
+  startedUs: number,
+  next?: 'waiting' | 'suspect',
+  body?: Body,
+): void {
+  if (!state.isCancelled(job)) countEnd(state, turn, state.lane(job.open.plugin), true, job.dueUs);
+  charge(state, turn, job, startedUs, next, body);
+}
+
 /**
- * Charges an attempt that was lost, for instance with its host or with the service: the attempt has failed. If the command and the retry
+ * Charges an attempt that was lost, for instance with its host or with the service: the attempt has failed. No breaker counts it. If the command and the retry
  * policy allow another attempt, the job is retried at once; otherwise it ends. A job that was cancelled or is past its deadline ends as
  * cancelled or timed out. `startedUs`: when its frame was sent to its host; null: unknown.
  */
@@ -79,7 +92,6 @@ export function charge(
   const { plugin, command } = job.open;
   const lane = state.lane(plugin);
   const stop = state.stopOf(job, turn.nowUs);
-  if (stop !== 'cancelled') countEnd(state, turn, lane, true, job.dueUs);
   if (stop) {
     endStopped(state, turn, job, stop, startedUs, body);
     return;

@@ -5,7 +5,7 @@ import type { Turn } from '../../../runtime/turn.ts';
 import type { Deliver, RevokedDelivery } from '../../vault/protocol.ts';
 import { type AdoptedBlock, adoptFrames } from '../adoption.ts';
 import { dropStopped, mayStop } from '../cancel/cancelled-jobs.ts';
-import { charge, giveBack, lostBody, settleTask, stoppedBody } from '../custody.ts';
+import { charge, chargePlugin, giveBack, lostBody, settleTask, stoppedBody } from '../custody.ts';
 import { enqueue } from '../dispatch/enqueue.ts';
 import { advanceHolds, moveToHeld } from '../holds/held-jobs.ts';
 import type { JobState } from '../job-state.ts';
@@ -296,7 +296,7 @@ export class Dispatcher {
       countReported(this.#state, slot, frame, task);
       const job = frame.jobs[task]!;
       if (hasBegun && !frame.command.retrySafe) {
-        charge(this.#state, turn, job, frame.sentUs);
+        chargePlugin(this.#state, turn, job, frame.sentUs);
         continue;
       }
       const isAlone = hasBegun || isSuspect;
@@ -324,8 +324,8 @@ export class Dispatcher {
       for (const task of unreported(frame)) {
         countReported(this.#state, slot, frame, task);
         const job = frame.jobs[task]!;
-        if (culpritKnown) charge(state, turn, job, frame.sentUs, 'suspect', body);
-        else if (!frame.command.retrySafe) charge(state, turn, job, frame.sentUs);
+        if (culpritKnown) chargePlugin(state, turn, job, frame.sentUs, 'suspect', body);
+        else if (!frame.command.retrySafe) chargePlugin(state, turn, job, frame.sentUs);
         else {
           const suspect = giveBack(state, turn, job, 'suspect', body);
           if (suspect) this.quarantine.take(suspect, isLikely);

@@ -12,15 +12,17 @@ export async function handle(request) {
   return fail ? { status: 'error', error: 'as asked', retry: false } : { result: {} };
 }
 `;
+const careful = { code: trying, commands: { handle: { retry_safe: false } } };
 const settings = {
-  plugins: { trying },
+  plugins: { trying, careful },
   instances: {
     base: { uses: 'trying', breaker: { failures: 1, of: 1, for: '100ms' } },
     built: { uses: 'base' },
     slow: { uses: 'trying', breaker: { failures: 2, of: 2, for: '1h' } },
+    strict: { uses: 'careful', breaker: { failures: 1, of: 1, for: '1h' } },
   },
 };
-const gateway = shareGateway(settings);
+const gateway = shareGateway(settings, { grace: '100ms' });
 
 async function pauses(): Promise<readonly Record<string, unknown>[]> {
   return (await gateway.call('GET', '/pauses')).body['pauses'] as Record<string, unknown>[];
@@ -80,4 +82,16 @@ test('a job of such an instance that fails opens the breaker again', async () =>
   const [pause] = await pauses();
   expect(pause).toMatchObject({ target: { name: 'base' }, by: 'breaker', reason: 'the trial job of built failed' });
   expect(Date.parse(String(pause!['since']))).toBeGreaterThanOrEqual(Date.parse(at!));
+});
+
+test('attempts that are lost with the service do not count', async () => {
+  resumeAtEnd('strict');
+  for (const end of [() => gateway.kill9(), () => gateway.term()]) {
+    const id = await gateway.submit('strict/handle', { gate: 'never' });
+    await gateway.noted('start', id);
+    await end();
+    await gateway.start();
+    expect((await gateway.settled(id)).status).not.toBe('succeeded');
+    expect(await pauses()).toEqual([]);
+  }
 });
