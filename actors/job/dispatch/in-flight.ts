@@ -12,7 +12,7 @@ export function countSent(state: JobState, slot: HostSlot, frame: JobFrame): voi
   if (frame.slow) slot.slow++;
   for (let task = 0; task < frame.jobs.length; task++)
     if (frame.reported[task] === 0) frame.jobs[task]!.open.inFlight++;
-  lane.countFrame(command, 1);
+  lane.frames.add(frame);
   lane.running += left;
   state.running += left;
   state.completions.running(lane.name, command.name, left);
@@ -40,6 +40,6 @@ export function countReported(state: JobState, slot: HostSlot, frame: JobFrame, 
 export function countFinished(slot: HostSlot, frame: JobFrame): void {
   slot.frames.delete(frame.id);
   if (frame.slow) slot.slow--;
-  frame.lane.countFrame(frame.command, -1);
+  frame.lane.frames.delete(frame);
   if (frame.runner < 0) frame.lane.inFlight--;
 }

@@ -22,8 +22,11 @@ export type CommandLane = {
   readonly runners: Runners;
 };
 
-/** A half-open breaker (breaker.ts): its plugin, and since when it is half open, in µs. */
+/** A half-open breaker (breaker.ts): its plugin, and when its pause expired, in µs. Jobs sent since then are its trial jobs. */
 export type Probe = { readonly plugin: string; readonly sinceUs: number };
+
+/** What a lane knows of a frame (job-frame.ts) that a host has. */
+type LaneFrame = { readonly command: CommandLane; readonly sentUs: number };
 
 /** The kind of worker that runs jobs of a lane: threads, persistent processes, a program per attempt, or runners. */
 export type LaneKind = 'threads' | 'persistent' | 'attempts' | 'concurrent';
@@ -35,8 +38,8 @@ export class Lane extends Backlog {
   inFlight = 0;
   /** Whether the jobs of the lane run one at a time in the host for isolated plugins, because they have recently ended several hosts. */
   isIsolated = false;
-  /** The number of frames in hosts, by the plugin's manifest name at dispatch or adoption (a reload can change the name). */
-  readonly #framesOf = new Map<string, number>();
+  /** The frames that hosts have. */
+  readonly frames = new Set<LaneFrame>();
   /** Null: the plugin instance is not configured, or is disabled. */
   instance: PluginInstance | null = null;
   /** The hold of the whole lane. Null: the lane as a whole is not held, though some of its commands may be. Set by `JobState`. */
@@ -201,19 +204,18 @@ export class Lane extends Backlog {
     return this.#known.get(name);
   }
 
-  /** Counts a frame of the command. `change`: 1 when the frame is sent or adopted, -1 when the frame has ended. */
-  countFrame({ plugin }: CommandLane, change: 1 | -1): void {
-    this.#framesOf.set(plugin, (this.#framesOf.get(plugin) ?? 0) + change);
-  }
-
-  /** Whether a host has a frame of this lane whose plugin has this name in its manifest. */
+  /** Whether a host has a frame of this lane whose plugin had this name in its manifest at dispatch or adoption. */
   runs(plugin: string): boolean {
-    return (this.#framesOf.get(plugin) ?? 0) > 0;
+    for (const { command } of this.frames) if (command.plugin === plugin) return true;
+    return false;
   }
 
-  /** How many more jobs of the lane may run at once. At most `parallelism` may run in total, or one while they try a breaker. */
+  /** How many more jobs of the lane may run at once. At most `parallelism` may run in total, and one of them may try a breaker. */
   get room(): number {
-    const most = this.instance?.parallelism ?? Number.POSITIVE_INFINITY;
-    return (this.probe === null ? most : 1) - this.inFlight;
+    const room = (this.instance?.parallelism ?? Number.POSITIVE_INFINITY) - this.inFlight;
+    if (this.probe === null) return room;
+    let trials = 0;
+    for (const { sentUs } of this.frames) if (sentUs >= this.probe.sinceUs) trials++;
+    return Math.min(room, 1 - trials);
   }
 }

@@ -3,8 +3,8 @@
 //
 //   closed      the breaker counts attempts; too many failures open the breaker
 //   open        a pause by `breaker` holds the plugin's jobs; when it expires, the breaker becomes half open
-//   half open   the plugin, and each instance that builds on it, runs one job at a time: if one succeeds, the breaker closes; if one fails,
-//               the breaker opens again
+//   half open   the plugin, and each instance that builds on it, runs one trial job at a time, beside jobs that were sent before the
+//               pause: if a trial job succeeds, the breaker closes; if it fails, the breaker opens again
 import type { PluginInstance } from '../../../config/config.ts';
 
 export type BreakerLimits = NonNullable<PluginInstance['breaker']>;

@@ -21,7 +21,7 @@ const noCommands: ReadonlyMap<string, Hold> = new Map();
 
 export class Pauses {
   readonly #known = new Map<string, Pause>();
-  /** By the key of a pause: when the breaker that began the pause became half open, in µs. */
+  /** By the key of a pause whose breaker is half open: when the pause expired, in µs. */
   readonly #probing = new Map<string, number>();
 
   constructor(reader: Reader, setAside = new SetAside()) {
@@ -50,11 +50,11 @@ export class Pauses {
   }
 
   /**
-   * Makes the breaker that began this pause half open: its plugin, and each instance that builds on it, runs one job at a time, and the
-   * end of such a job closes the breaker or opens it again.
+   * Makes the breaker that began this pause half open: its plugin, and each instance that builds on it, runs one trial job at a time, and
+   * the end of such a job closes the breaker or opens it again. The pause has expired.
    */
-  probe(pause: Pause, nowUs: number): void {
-    this.#probing.set(pauseKey(pause), nowUs);
+  probe(pause: Pause): void {
+    this.#probing.set(pauseKey(pause), pause.untilUs!);
   }
 
   /**

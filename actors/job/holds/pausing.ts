@@ -35,7 +35,7 @@ export function endInTime(state: JobState, turn: Turn, pause: Pause): void {
     endPause(state, turn, pause, 'until');
     return;
   }
-  state.pauses.probe(pause, turn.nowUs);
+  state.pauses.probe(pause);
   noteEnd(state, turn, pause);
   state.reviewHolds();
 }

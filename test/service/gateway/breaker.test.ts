@@ -75,6 +75,17 @@ test('while a breaker is half open, an instance that builds on its plugin runs o
   expect(await pauses()).toEqual([]);
 });
 
+test('a trial job runs while an older job of the plugin is under way', async () => {
+  resumeAtEnd('base');
+  onTestFinished(() => gateway.open('older'));
+  const older = await gateway.submit('base/handle', { gate: 'older' });
+  await gateway.noted('start', older);
+  await gateway.finished('base/handle', { fail: true });
+  expect((await gateway.finished('base/handle')).status).toBe('succeeded');
+  expect(await pauses()).toEqual([]);
+  expect((await gateway.job(older)).status).toBe('running');
+});
+
 test('a job of such an instance that fails opens the breaker again', async () => {
   resumeAtEnd('base');
   await gateway.finished('base/handle', { fail: true });

@@ -30,6 +30,8 @@ export class Operators {
   >();
   /** Keys of pauses that somebody was told of, and that only a resume ends. */
   readonly #told = new Set<string>();
+  /** When frames left, in µs. */
+  readonly #leftUs = new WeakMap<HeldFrame, number>();
   #asked = firstAsk;
 
   constructor(reader: Reader, dice: Dice, isExempt: (id: string) => boolean, isDamaged: (id: string) => boolean) {
@@ -112,13 +114,21 @@ export class Operators {
   }
 
   /** A frame leaves: none of its pauses is in force. */
-  frameHolds({ frame: { instance, command }, tasks }: HeldFrame, others: readonly HeldFrame[], nowUs: number): void {
+  frameHolds(held: HeldFrame, others: readonly HeldFrame[], nowUs: number): void {
+    const {
+      frame: { instance, command },
+      tasks,
+    } = held;
+    this.#leftUs.set(held, nowUs);
     const plugin = { kind: 'plugin', name: instance, command: null } as const;
-    const isHalfOpen = this.#isHalfOpen(plugin, nowUs);
-    const beside = others.filter(other => other.frame.instance === instance).length;
+    const sinceUs = this.#halfOpenSinceUs(plugin, nowUs);
+    const isHalfOpen = sinceUs !== null;
+    // What left before its pause may still be under way.
+    const isTrial = (other: HeldFrame) => other.frame.instance === instance && this.#leftUs.get(other)! >= sinceUs!;
+    const beside = isHalfOpen ? others.filter(isTrial).length : 0;
     holds(
       !isHalfOpen || (tasks.length === 1 && beside === 0),
-      () => `the breaker of ${instance} lets ${tasks.length} jobs out beside ${beside} frames`,
+      () => `the breaker of ${instance} lets ${tasks.length} jobs out beside ${beside} trials`,
     );
     const service = tasks.every(({ id }) => this.#isExempt(id)) ? [] : [system];
     for (const target of isHalfOpen
@@ -167,12 +177,12 @@ export class Operators {
     return paused[0] ?? null;
   }
 
-  /** Its pause is by a breaker, and its time is over. */
-  #isHalfOpen(target: PauseTarget, nowUs: number): boolean {
+  /** Since when its breaker is half open: its pause is by a breaker, and its time is over. */
+  #halfOpenSinceUs(target: PauseTarget, nowUs: number): number | null {
     const key = Buffer.from(pauseKey(target));
     const value = this.#reader.get('pauses', key);
     const pause = value && decodePause(key, value);
-    return pause?.by === breakerName && pause.untilUs !== null && pause.untilUs <= nowUs;
+    return pause?.by === breakerName && pause.untilUs !== null && pause.untilUs <= nowUs ? pause.untilUs : null;
   }
 
   #isPaused(target: PauseTarget): boolean {
