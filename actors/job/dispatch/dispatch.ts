@@ -179,7 +179,7 @@ export class Dispatcher {
   /** Stores the holds that have jobs now, and removes the other stored holds. */
   keepHolds(turn: Turn): void {
     const held = heldOf(this.#state, this.queued());
-    this.#state.holds.keep(turn, new Set(held.map(({ hold }) => hold)));
+    this.#state.holds.keep(turn, new Set(held.map(({ hold }) => hold)), this.#state.lanes);
   }
 
   queued(): QueuedJobs[] {

@@ -60,6 +60,8 @@ export class Lane extends Backlog {
   /** The commands that are not paused. */
   #runnable: ReadonlyMap<string, CommandLane> = this.#commands;
   #paused: ReadonlyMap<string, Hold> = new Map();
+  /** When the last hold ended, in µs, by command; null: a hold of the whole lane. Only holds that ended since the start. */
+  readonly #freed = new Map<string | null, number>();
   /** The commands of the current and of earlier configurations. */
   readonly #known = new Map<string, CommandLane>();
   readonly name: string;
@@ -114,6 +116,16 @@ export class Lane extends Backlog {
   holdBesidesPauses(command: string): Hold | null {
     if (this.hold && this.hold.reason !== 'paused') return this.hold;
     return this.#commands.has(command) ? null : this.#holdOfCommand(this.name, command);
+  }
+
+  /** Records that a hold of this command has ended. `command` null: a hold of the whole lane. */
+  noteFreed(command: string | null, nowUs: number): void {
+    this.#freed.set(command, nowUs);
+  }
+
+  /** When the last hold of this command's jobs ended, in µs; 0: no hold has ended since the start. */
+  freeSinceUs(command: string): number {
+    return Math.max(this.#freed.get(null) ?? 0, this.#freed.get(command) ?? 0);
   }
 
   /** Pauses exactly these commands. */

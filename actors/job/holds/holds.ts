@@ -60,15 +60,16 @@ export class Holds {
 
   /**
    * Stores the holds in `used`, which are the holds that have jobs, and removes all other stored holds. Also writes the times at which the
-   * removed holds ended.
+   * removed holds ended, and tells their lanes.
    */
-  keep(turn: Turn, used: ReadonlySet<Hold>): void {
+  keep(turn: Turn, used: ReadonlySet<Hold>, lanes: ReadonlyMap<string, Lane>): void {
     for (const [key, hold] of this.#known) {
       if (!used.has(hold)) {
         if (hold.sinceUs > 0) {
           turn.batch.remove('holds', Buffer.from(key));
           const { plugin, command } = hold;
           writeHoldEnd(this.#reader, turn.batch, { atUs: turn.nowUs, plugin, command: command ?? '' });
+          lanes.get(plugin)?.noteFreed(command, turn.nowUs);
         }
         hold.sinceUs = 0;
       } else if (hold.sinceUs === 0) {

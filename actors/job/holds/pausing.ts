@@ -66,15 +66,19 @@ function open(state: JobState, turn: Turn, { name, breaker }: Lane, reason: stri
 }
 
 /**
- * Records the end of a pause of a plugin, a command or the service, for the stopwatch: from now on the jobs that the pause held can run,
- * unless another hold applies to them.
+ * Records the end of a pause of a plugin, a command or the service, for the stopwatch and the metrics: from now on the jobs that the pause
+ * held can run, unless another hold applies to them.
  */
 function noteEnd({ reader, lanes }: JobState, turn: Turn, { kind, name, command }: PauseTarget): void {
+  if (kind === 'pipeline') return;
   const write = (plugin: string) =>
     writeHoldEnd(reader, turn.batch, { atUs: turn.nowUs, plugin, command: command ?? '' });
   if (kind === 'system') write('');
-  if (kind !== 'plugin') return;
-  for (const lane of lanes.values()) if (lane.name === name || lane.instance?.bases?.includes(name)) write(lane.name);
+  for (const lane of lanes.values()) {
+    if (kind === 'plugin' && lane.name !== name && !lane.instance?.bases?.includes(name)) continue;
+    lane.noteFreed(command, turn.nowUs);
+    if (kind === 'plugin') write(lane.name);
+  }
 }
 
 function announce(state: JobState, turn: Turn, change: 'paused' | 'resumed', pause: Pause, by: string): void {

@@ -1,9 +1,9 @@
 // The figures of the dispatcher and its lanes, which the ledger reports to the main thread once a second.
-import { blockKeyMs } from '../../../runtime/ids.ts';
 import type { Dispatcher } from '../dispatch/dispatch.ts';
 import type { Lane } from '../dispatch/lane.ts';
 import type { JobState } from '../job-state.ts';
-import type { OpenAttempt } from '../open-attempt.ts';
+import { firstAttempt } from '../open-attempt.ts';
+import { readyUs } from './lane-state.ts';
 import type { LedgerFigures } from './report-protocol.ts';
 
 export function figuresOf(state: JobState, dispatcher: Dispatcher, nowUs: number): LedgerFigures {
@@ -22,21 +22,12 @@ export function figuresOf(state: JobState, dispatcher: Dispatcher, nowUs: number
 }
 
 /**
- * The time, in ms since the epoch, at which the lane's next single attempt or its next block became ready to run, whichever is earlier. A
- * block counts from its acceptance, even if its jobs were delayed. Null: neither waits.
+ * The time, in ms since the epoch, since which the lane's next single attempt or the next job of its blocks could run, whichever is
+ * earlier. Null: neither waits.
  */
 function oldestMs(state: JobState, lane: Lane): number | null {
-  const attempt = lane.attempts.peek();
-  const block = lane.nextBlock;
-  const times = [...(attempt ? [waitsSinceMs(state, attempt)] : []), ...(block ? [blockKeyMs(block.keyBytes)] : [])];
-  return times.length === 0 ? null : Math.min(...times);
-}
-
-/**
- * When the waiting job became ready to run, in ms since the epoch: the latest of its acceptance, the `dueUs` of its attempt and, if its
- * block is in memory, its time to run.
- */
-function waitsSinceMs(state: JobState, { open, index, dueUs }: OpenAttempt): number {
-  const runAtUs = open.isTimed && open.block ? (state.times.of(open, open.block, index)?.runAtUs ?? 0) : 0;
-  return Math.max(blockKeyMs(open.keyBytes), dueUs / 1000, runAtUs / 1000);
+  const open = lane.nextBlock;
+  const heads = [lane.attempts.peek(), open && firstAttempt(open, open.next)].filter(job => job !== undefined);
+  if (heads.length === 0) return null;
+  return Math.min(...heads.map(job => Math.max(readyUs(state, job), lane.freeSinceUs(job.open.command)))) / 1000;
 }

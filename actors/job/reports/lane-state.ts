@@ -55,7 +55,7 @@ function firstReadyUs(state: JobState, backlog: Backlog): number | null {
 }
 
 /** When the waiting job became ready to run: the latest of its acceptance, its `run_at` and the `dueUs` of its attempt. */
-function readyUs({ reader }: JobState, { open, index, dueUs }: OpenAttempt): number {
+export function readyUs({ reader }: JobState, { open, index, dueUs }: OpenAttempt): number {
   const acceptedUs = blockKeyMs(open.keyBytes) * 1000;
   if (dueUs > 0 || !open.isTimed) return Math.max(acceptedUs, dueUs);
   const runAtUs = readable(() => {

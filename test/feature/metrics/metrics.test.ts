@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { everythingToken } from '../../service/gateway/configuration.ts';
 import { shareGateway } from '../../service/gateway/gateway.ts';
-import { echo, failing } from '../../service/gateway/sources.ts';
+import { echo, failing, worker } from '../../service/gateway/sources.ts';
 import { until } from '../../service/gateway/until.ts';
 import { send, sign } from '../webhooks/sender.ts';
 import { hasPromtool, promtool, Scrape, scrape } from './scrape.ts';
@@ -20,9 +20,10 @@ const gateway = shareGateway({
     failing,
     refusing: echo,
     late: echo,
+    narrow: worker,
     deadly: "export const handle = () => process.kill(process.pid, 'SIGKILL');",
   },
-  instances: { deadly: { retry: { max_attempts: 1 } } },
+  instances: { deadly: { retry: { max_attempts: 1 } }, narrow: { parallelism: 1 } },
   pipelines: [
     {
       name: 'twice',
@@ -112,6 +113,24 @@ test('the time in the queue of a delayed job counts from when it could run, its 
   });
   expect(found.sum('headgate_job_queue_seconds_sum', late)).toBeLessThan(1);
   expect(found.sum('headgate_job_total_seconds_sum', late)).toBeGreaterThanOrEqual(2);
+});
+
+test('the age of the oldest queued job counts from its time to run, and from the end of a pause', async () => {
+  const age = (isWanted: (seconds: number) => boolean) =>
+    until('the age is reported', async () => {
+      const found = await scrape(gateway);
+      const seconds = found.sum('headgate_lane_oldest_queued_seconds', { plugin: 'narrow' });
+      return found.sum('headgate_lane_queued_jobs', { plugin: 'narrow' }) === 1 && isWanted(seconds) && { seconds };
+    });
+  onTestFinished(() => gateway.open('narrow'));
+  await gateway.noted('start', await gateway.submit('narrow/handle', { gate: 'narrow' }));
+  await gateway.call('POST', '/plugin/narrow/handle', { payload: {}, delay: '5s' });
+  expect((await age(() => true)).seconds).toBeLessThan(5);
+  const before = await age(seconds => seconds > 4);
+  await gateway.call('POST', '/control/plugin/narrow/pause', {});
+  await age(seconds => seconds === 0);
+  await gateway.call('POST', '/control/plugin/narrow/resume');
+  expect((await age(seconds => seconds > 0)).seconds).toBeLessThan(before.seconds);
 });
 
 test('a run that was cancelled before it began has no time', async () => {
