@@ -241,7 +241,10 @@ function jobFilter({ selection, moment, words = noWords }: MatchOptions): Fits |
   };
 }
 
-/** The status that the job had at the moment of the selection, as far as the records still show it. */
+/**
+ * The status that the job had at the moment of the selection, as far as the records still show it. As in lists, a waiting job of a cancelled
+ * run is queued until its end is written.
+ */
 function statusAt(
   { atUs, commitUs }: Moment,
   jobs: BlockJobs,
@@ -257,7 +260,5 @@ function statusAt(
     return hasRun && attempt.startedUs <= atUs ? 'running' : 'queued';
   }
   const runningUs = jobs.runningSince(index);
-  if (runningUs !== null && runningUs <= atUs) return 'running';
-  const cancel = jobs.openCancel(index);
-  return cancel && cancel.atUs <= atUs ? 'cancelled' : 'queued';
+  return runningUs !== null && runningUs <= atUs ? 'running' : 'queued';
 }

@@ -37,6 +37,7 @@ export const handle = ({ event: { payload } }) =>
         { id: 'second', uses: 'repaired' },
       ],
     },
+    { name: 'wide', steps: [{ id: 'each', uses: 'resting', foreach: 'payload.list' }] },
   ],
 };
 const gateway = shareGateway(settings);
@@ -141,6 +142,21 @@ test('it goes on under a pause of the service; with reject reruns wait for its e
   expect(await action(id)).toMatchObject({ state: 'running', done: 0 });
   await resume('system');
   expect(await ended(id)).toMatchObject({ state: 'succeeded', done: 1 });
+});
+
+test('it takes the jobs of a cancelled run that it counted, although the others end as it begins', async () => {
+  await pause('plugin/resting');
+  const children = 4_000;
+  const run = await gateway.run('wide', { list: Array.from({ length: children }, (_, n) => n) });
+  await until('its children wait', async () => {
+    const { body } = await gateway.call('GET', '/jobs?plugin=resting&status=queued&limit=1');
+    return body['total'] === children;
+  });
+  expect((await gateway.call('POST', `/job/${run}/cancel`, {})).status).toBeLessThan(300);
+  const end = await acted({ do: 'rerun', where: { run, children: true, status: 'cancelled' } });
+  expect(end).toMatchObject({ state: 'succeeded', skipped: {}, failed: 0 });
+  expect(end.done).toBe(end.matched);
+  await acted({ do: 'cancel', where: { plugin: 'resting', children: true } });
 });
 
 describe('a job is left as it was, and counted by the reason', () => {
