@@ -221,11 +221,13 @@ function treeFilter(blocks: BlockCache, { run, root, parent }: Selection): Filte
 }
 
 function jobFilter({ selection, moment, words = noWords }: MatchOptions): Fits | null {
-  const { status, fromUs, toUs } = selection;
+  const { status, jobId: only, fromUs, toUs } = selection;
   const { error, query, failure, searchedUs } = words;
   const isOfLogs = query !== undefined || fromUs !== null || toUs !== null;
   if (status === null && !isOfLogs && !error && !failure) return null;
   const endUs = Math.min(moment.commitUs, searchedUs ?? moment.commitUs);
+  // The list of logs leaves out jobs that were cancelled before they started, unless it is asked for such jobs, for one job, or for words.
+  const onlyStarted = query === undefined && status !== 'cancelled' && only === null;
   return (jobs, index, attempts, block) => {
     if (status !== null && statusAt(moment, jobs, index, attempts) !== status) return false;
     const searched = attempts.filter(({ attempt }) => attempt.completedUs <= endUs);
@@ -233,7 +235,8 @@ function jobFilter({ selection, moment, words = noWords }: MatchOptions): Fits |
     if (error && !(last && last.status !== 'succeeded' && error(last))) return false;
     if (failure && !(last && failure(last, block))) return false;
     if (!isOfLogs) return true;
-    return searched.some(({ attempt }) => {
+    return searched.some(({ number, attempt }) => {
+      if (onlyStarted && isNeverStarted(attempt.status, number)) return false;
       if (fromUs !== null && attempt.completedUs < fromUs) return false;
       if (toUs !== null && attempt.completedUs > toUs) return false;
       return query === undefined || query(attempt);

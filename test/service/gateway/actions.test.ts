@@ -244,6 +244,14 @@ test('from and to are of attempts that ended', async () => {
   expect(await count({ from: '2199-01-01T00:00:00Z' })).toBe(0);
   expect(await count({ submitted_by: 'api:test', command: 'handle' })).toBe(1);
   expect(await count({ submitted_by: 'api:nobody' })).toBe(0);
+  await occupy('single', 'unstarted');
+  const unstarted = await gateway.submit('single/handle');
+  await gateway.call('POST', `/job/${unstarted}/cancel`, {});
+  const { created_at: from } = await gateway.settled(unstarted);
+  const of = { plugin: 'single', status: undefined, from };
+  expect(await count(of)).toBe(0);
+  expect(await count({ ...of, status: 'cancelled' })).toBe(1);
+  expect(await count({ ...of, job_id: unstarted })).toBe(1);
 });
 
 test('a call with an Idempotency-Key starts one action', async () => {

@@ -89,8 +89,12 @@ function isNarrow(commits: Commits, job: KnownJob, selection: Selection): boolea
   if (!tags.every(tag => own.includes(tag))) return false;
   const atUs = acceptedUs(job);
   if (accepted && (atUs < accepted.fromUs || atUs > accepted.toUs)) return false;
-  const isEndedIn = ({ completedUs }: KnownAttempt) =>
-    (fromUs === null || completedUs >= fromUs) && (toUs === null || completedUs <= toUs);
+  const isListed = ({ number, status }: KnownAttempt) =>
+    selection.status === 'cancelled' || status !== 'cancelled' || number > 0;
+  const isEndedIn = (attempt: KnownAttempt) =>
+    isListed(attempt) &&
+    (fromUs === null || attempt.completedUs >= fromUs) &&
+    (toUs === null || attempt.completedUs <= toUs);
   if ((fromUs !== null || toUs !== null) && !job.attempts.some(isEndedIn)) return false;
   if (fingerprint !== undefined && !(hasFailed(job) && fingerprintOfJob(job) === fingerprint)) return false;
   if (!rerunOf) return true;
