@@ -3,7 +3,14 @@
 // restart of the service the loop continues from the committed cursor.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ActionStepReply, MomentReply, RefusedWork, StartAction, SubmitReply } from '../actors/job/protocol.ts';
+import type {
+  ActionStepReply,
+  IdempotencyKey,
+  MomentReply,
+  RefusedWork,
+  StartAction,
+  SubmitReply,
+} from '../actors/job/protocol.ts';
 import {
   type Action,
   type ActionPlan,
@@ -35,8 +42,11 @@ export type NewAction = Pick<StartAction, 'plan' | 'payload' | 'idempotency'> & 
 export type CountedSelection = Counted & { readonly moment: Moment };
 
 export type ActionCalls = {
-  /** Counts the jobs that match now. Null if too many counts are running. Rejects with `ReadsDown` while the reads thread restarts. */
-  count(selection: Selection): Promise<CountedSelection | RefusedWork | null>;
+  /**
+   * Counts the jobs that match now. Null if too many counts are running. Rejects with `ReadsDown` while the reads thread restarts. If the
+   * key `idempotency` is known, counts nothing and resolves to the reply for this key.
+   */
+  count(selection: Selection, idempotency?: IdempotencyKey | null): Promise<CountedSelection | SubmitReply | null>;
   /** Resolves when the action is on disk, or refused. If the caller disconnects before the action is sent, no action is started. */
   start(action: NewAction): Promise<SubmitReply>;
   /** The open action with this id; undefined if the action has ended or never existed. */
@@ -60,12 +70,13 @@ export type ActionsOptions = {
 export function openActions({ link, reader, reads, stopping, log }: ActionsOptions): ActionDriver {
   let counts = 0;
 
-  async function count(selection: Selection): Promise<CountedSelection | RefusedWork | null> {
+  async function count(selection: Selection, idempotency?: IdempotencyKey | null) {
     if (counts >= countsMax) return null;
     counts++;
     try {
-      const reply = await link.ask<MomentReply | RefusedWork>('job', { kind: 'ask_moment' });
-      if (reply.kind === 'refused') return reply;
+      const message = { kind: 'ask_moment', ...(idempotency && { idempotency }) };
+      const reply = await link.ask<MomentReply | SubmitReply>('job', message);
+      if (reply.kind !== 'moment') return reply;
       const { moment } = reply;
       return { ...(await reads.countMatches(selection, moment)), moment };
     } finally {

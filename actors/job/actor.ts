@@ -180,7 +180,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
         turn.reply(message.replyTo, delayed.ask(turn, message));
         break;
       case 'ask_moment':
-        turn.reply(message.replyTo, momentOf(turn));
+        turn.reply(message.replyTo, idempotency.answer(message.idempotency, turn) ?? momentOf(turn));
         break;
       case 'start_action':
         actions.start(turn, message, acceptor.closed);

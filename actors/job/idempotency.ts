@@ -21,8 +21,8 @@ export class IdempotencyTable implements IdempotencyStore {
     this.keys = new RememberedKeys(reader, 'idempotency', setAside);
   }
 
-  answer(key: IdempotencyKey, turn: Turn): SubmitReply | null {
-    const reply = this.answerAll(key, turn);
+  answer(key: IdempotencyKey | undefined, turn: Turn): SubmitReply | null {
+    const reply = key ? this.answerAll(key, turn) : null;
     return reply?.kind === 'accepted' ? { kind: 'accepted', id: reply.ids } : reply;
   }
 

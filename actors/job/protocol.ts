@@ -29,8 +29,8 @@ export type IdempotencyKey = { readonly key: Uint8Array; readonly request: Uint8
  * that one of them has used cannot be used for another.
  */
 export interface IdempotencyStore {
-  /** The earlier answer to this key; a refusal if the key was used for another request. Null: the key is new or has expired. */
-  answer(key: IdempotencyKey, turn: Turn): SubmitReply | null;
+  /** The earlier answer to this key; a refusal if the key was used for another request. Null: there is no key, or it is new or has expired. */
+  answer(key: IdempotencyKey | undefined, turn: Turn): SubmitReply | null;
   /** Like `answer`, for a call that may have created many jobs. */
   answerAll(key: IdempotencyKey, turn: Turn): SubmitJobsReply | null;
   /** Must be called in the turn that creates the jobs. `ids` has 16 bytes per job. */
@@ -330,9 +330,14 @@ export type SetAsideReply = {
 
 /**
  * From the main thread: asks for a moment up to which jobs can be selected. Answered with a MomentReply after the commit, when
- * reads show all jobs that were accepted before the moment.
+ * reads show all jobs that were accepted before the moment. `idempotency`: the key of the request that needs the moment; if the key is
+ * known, the answer is the SubmitReply for the key instead.
  */
-export type MomentQuery = { readonly kind: 'ask_moment'; readonly replyTo: ReplyTo };
+export type MomentQuery = {
+  readonly kind: 'ask_moment';
+  readonly replyTo: ReplyTo;
+  readonly idempotency?: IdempotencyKey;
+};
 export type MomentReply = { readonly kind: 'moment'; readonly moment: Moment };
 
 /** From the main thread: an action over many jobs begins. Answered with a SubmitReply. */

@@ -1,5 +1,6 @@
 // The routes that start and show actions over many jobs (docs/engine.md#actions). Actions are cancelled as jobs, by POST /job/{job_id}/cancel.
 
+import type { IdempotencyKey } from '../../actors/job/protocol.ts';
 import {
   actionCommands,
   actionsOpenMax,
@@ -11,7 +12,7 @@ import { headgatePlugin, isHosted, type RerunFrom, rerunPoints } from '../../act
 import type { JobView } from '../../actors/job/views/job-view.ts';
 import { sampleMax } from '../../actors/job/views/matches.ts';
 import type { Config } from '../../config/config.ts';
-import { formatId, jobIdBytes, parseId } from '../../runtime/ids.ts';
+import { formatId, type JobId, jobIdBytes, parseId } from '../../runtime/ids.ts';
 import { pack } from '../../runtime/packing.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import type { CountedSelection } from '../../service/actions.ts';
@@ -26,7 +27,7 @@ import { instant, jobStatus, nullable, oneOfTexts, reasonSchema, uuid } from '..
 import { type HttpProblem, isProblem, mismatchProblem, type ProblemItem, problem } from '../problem.ts';
 import { cursor, integer } from '../query.ts';
 import { refusalDetails } from '../refusal.ts';
-import { anyOf, type HttpCall, json, type Route, route } from '../route.ts';
+import { type Answer, anyOf, type HttpCall, json, type Route, route } from '../route.ts';
 import { selectionOf, type Where, whereProblems, whereSchema } from '../selection.ts';
 import { findCommand, idempotencyNotes } from './execution.ts';
 import { maySeeResults, resultScopes } from './jobs.ts';
@@ -161,8 +162,8 @@ const startAction = route({
     if (isProblem(idempotency)) return idempotency;
     const { engine, caller } = call;
     const selection = selectionOf(body.where, body.do);
-    const counted = await countOf(call, selection);
-    if (isProblem(counted)) return counted;
+    const counted = await countOf(call, selection, body.dry_run ? null : idempotency);
+    if ('kind' in counted) return counted;
     const refused = body.do === 'rerun' ? refusedRerun(call.config, counted, caller!) : null;
     if (refused) return refused;
     const { moment, searchedUs } = counted;
@@ -192,10 +193,8 @@ const startAction = route({
     });
     const reply = await engine.actions.start({ plan, payload, ...(idempotency && { idempotency }), asker: call });
     if (reply.kind === 'refused') return problem(reply.refusal, refusalDetails[reply.refusal]);
-    // A call that repeats another (same idempotency key) gets the answer to the first call.
-    const job = idempotency && engine.job(reply.id);
-    const given = job?.input.payload ? answerIn(requestOf(job)) : answer;
-    return json(202, JSON.stringify({ action_id: formatId(reply.id), ...given }));
+    // Another call with the same key may have started an action meanwhile.
+    return (idempotency && earlierAnswer(engine, reply.id)) ?? startedAnswer(reply.id, answer);
   },
 });
 
@@ -257,14 +256,19 @@ function lackingScope(caller: Caller, { do: operation, where }: StartBody): Http
   return isSearch && !maySeeResults(caller) ? forbidden(resultScopes) : null;
 }
 
+/** Counts the jobs that match, unless the call repeats another (same idempotency key): then the answer to the first call, whatever matches now. */
 async function countOf(
-  { engine }: HttpCall,
+  call: HttpCall,
   selection: Parameters<HttpCall['engine']['actions']['count']>[0],
-): Promise<CountedSelection | HttpProblem> {
+  idempotency: IdempotencyKey | null,
+): Promise<CountedSelection | Answer> {
+  const { engine } = call;
   try {
-    const counted = await engine.actions.count(selection);
+    const counted = await engine.actions.count(selection, idempotency);
     if (counted === null) return problem('too_many_reads', 'too many selections are being counted');
-    return 'refusal' in counted ? problem(counted.refusal, refusalDetails[counted.refusal]) : counted;
+    if ('matched' in counted) return counted;
+    if (counted.kind === 'refused') return problem(counted.refusal, refusalDetails[counted.refusal]);
+    return earlierAnswer(engine, counted.id) ?? (await countOf(call, selection, null));
   } catch (error) {
     if (error instanceof ReadsDown) return problem('unavailable', readsDownDetail);
     throw error;
@@ -299,6 +303,14 @@ function answerOf({ matched: count, moment, searchedUs }: CountedSelection): Cou
   };
 }
 
-function answerIn({ matched: count, up_to, index_at }: ActionRequest): CountAnswer {
-  return { matched: count, up_to, ...(index_at !== undefined && { index_at: index_at as string }) };
+function startedAnswer(id: JobId, answer: CountAnswer): Answer {
+  return json(202, JSON.stringify({ action_id: formatId(id), ...answer }));
+}
+
+/** The answer to the call that started this action. Null: the action is no longer stored. */
+function earlierAnswer(engine: HttpCall['engine'], id: JobId): Answer | null {
+  const job = engine.job(id);
+  if (!job?.input.payload) return null;
+  const { matched: count, up_to, index_at }: ActionRequest = requestOf(job);
+  return startedAnswer(id, { matched: count, up_to, ...(index_at !== undefined && { index_at: index_at as string }) });
 }

@@ -55,7 +55,7 @@ export class Actions {
   }
 
   #start(turn: Turn, { plan, payload, idempotency }: StartAction, closed: Refusal | null): SubmitReply {
-    const known = idempotency ? this.#idempotency.answer(idempotency, turn) : null;
+    const known = this.#idempotency.answer(idempotency, turn);
     if (known) return known;
     if (closed) return { kind: 'refused', refusal: closed };
     if (this.#open.size >= actionsOpenMax) return { kind: 'refused', refusal: 'too_many_actions' };

@@ -262,6 +262,17 @@ test('a call with an Idempotency-Key starts one action', async () => {
   expect((await post({ ...body, limit: 1 }, { headers })).status).toBe(422);
 });
 
+test('a repeated call gets the first answer, although the caller may not run again what matches now', async () => {
+  const { created_at } = await gateway.finished('looked/look');
+  const body = { do: 'rerun', where: { created_from: created_at, submitted_by: 'api:test' } };
+  const options = { headers: { 'Idempotency-Key': 'repeated' }, token: tokens.reads };
+  const first = await post(body, options);
+  expect(first).toMatchObject({ status: 202, body: { matched: 1 } });
+  await gateway.finished('echo/handle');
+  expect(await post(body, options)).toMatchObject({ status: 202, body: first.body });
+  expect((await post(body, { token: tokens.reads })).status).toBe(403);
+});
+
 test('the command line counts, starts, lists and shows', async () => {
   const run = (...words: string[]) =>
     headgate([...words, '--url', gateway.url], { env: { HEADGATE_TOKEN: everythingToken } });
