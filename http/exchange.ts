@@ -10,7 +10,7 @@ import { admit, checkFraming, readBatchBody, readBody } from './admission.ts';
 import { type Authenticate, type Caller, may } from './auth.ts';
 import { type BodyRoom, RequestBody } from './body.ts';
 import { givenRequestId, headerListOf, headerOf, type RequestHead, type RequestSource, readHead } from './head.ts';
-import { lineKind, requestLine, type ServerLog } from './log.ts';
+import { controlLine, lineKind, requestLine, type ServerLog } from './log.ts';
 import { type HttpProblem, isProblem, problem, problemHeaders, problemStatus, writeProblem } from './problem.ts';
 import { readQuery } from './query.ts';
 import { jsonType, noHeaders, problemType, type ResponseHead } from './response-head.ts';
@@ -356,7 +356,7 @@ export class Exchange implements HttpCall, AnswerSink {
     if (!log.debug && kind === null) return;
     const line = requestLine(this, this.#head.method, this.#pattern, status);
     if (kind === 'refused') log.refused(line);
-    if (kind === 'control') log.control({ ...line, ...this.params });
+    if (kind === 'control') log.control(controlLine(line, this.params));
     if (log.debug) log.request({ ...line, durationUs: Math.round(durationMs * 1000) });
   }
 

@@ -16,7 +16,10 @@ export type RequestLine = {
   readonly job_id?: string;
 };
 
-/** A control call that has succeeded, with the names in its path, such as `plugin`, `job_id` or the `id` of a schedule. */
+/**
+ * A control call that has succeeded, with the names in its path, such as `plugin`, `job_id` or the `id` of a schedule. If the call of a job
+ * submitted another one (a rerun), `job_id` is the new job and `rerun_of` the job in the path.
+ */
 export type ControlLine = Omit<RequestLine, 'durationUs'> & { readonly [name: string]: unknown };
 
 export interface ServerLog {
@@ -49,6 +52,12 @@ export function requestLine(
   const job = submitted === null ? inPath : formatId(submitted);
   const line = { method: method.toUpperCase(), route, status, token: caller?.name ?? null, requestId };
   return job === undefined ? line : { ...line, job_id: job };
+}
+
+export function controlLine(line: Omit<RequestLine, 'durationUs'>, params: LoggedCall['params']): ControlLine {
+  const { job_id: old } = params;
+  const isRerun = old !== undefined && line.job_id !== old;
+  return { ...params, ...line, ...(isRerun && { rerun_of: old }) };
 }
 
 /** The line that is logged for a request in addition to the debug line; null: no other line. */

@@ -87,6 +87,14 @@ test('a job of a run names the run, and a call that changes something names its 
   ]);
 });
 
+test('the line of a rerun names the new job and the old one', async () => {
+  const log = listen();
+  const { job_id: old } = await gateway.finished('echo/handle');
+  const { body } = await gateway.call('POST', `/job/${old}/rerun`);
+  const line = await until('the line', () => log().find(said('a control call')));
+  expect(line).toMatchObject({ route: '/job/{job_id}/rerun', job_id: body['job_id'], rerun_of: old });
+});
+
 test('at the level debug each call has a line, which names the job that it submitted or asked for, and its run', async () => {
   await gateway.reload({ ...settings(), service: { log_level: 'debug' } });
   onTestFinished(async () => void (await gateway.reload(settings())));
