@@ -8,11 +8,19 @@ export const jobWhy = clientCommand({
   description: 'explain in one sentence why a job is not running',
   examples: ['headgate job why 0198c0de-0000-7000-8000-000000000000'],
   async run({ args, client, out }) {
-    const job = await fetchJob(client, args[0]!);
+    let job = await fetchJob(client, args[0]!);
+    for (let asked = 1; asked < questionsMax && isUnexplained(job); asked++) job = await fetchJob(client, args[0]!);
     const { job_id, status, waits_for = null } = job;
     await out.answer({ job_id, status, waits_for }, () => [sentenceOf(job)]);
   },
 });
+
+/** A busy service leaves out what a job waits for. The command asks at most this often. */
+const questionsMax = 10;
+
+function isUnexplained({ status, waits_for }: JobDocument): boolean {
+  return waits_for === undefined && status !== 'running' && !isSettled(status);
+}
 
 /** The beginning of the sentence for each reason; the detail follows it. */
 const beginnings: { readonly [reason: string]: string } = {

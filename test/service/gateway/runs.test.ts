@@ -94,10 +94,8 @@ test('a job that waits shows its payload too, and those who may not see results 
   const payload = { gate: 'input', text: 'z'.repeat(30_000) };
   const held = await Promise.all([1, 2, 3].map(() => gateway.submit('worker/handle', payload)));
   expect(await gateway.waiting(held[2]!, 'worker')).toMatchObject({ status: 'queued', payload });
-  const { body: bare } = await gateway.call('GET', `/job/${held[2]}?include=payload`, undefined, {
-    token: statusToken,
-  });
-  expect(bare).toMatchObject({ job_id: held[2], waits_for: { reason: 'worker' } });
+  const bare = await gateway.waiting(`${held[2]}?include=payload`, 'worker', { token: statusToken });
+  expect(bare['job_id']).toBe(held[2]);
   for (const name of ['payload', 'context', 'event', 'run_id', 'result']) expect(bare).not.toHaveProperty(name);
   gateway.open('input');
   await Promise.all(held.map(id => gateway.settled(id)));
