@@ -12,7 +12,7 @@ const guessesMax = 1000;
 
 export class KeySet {
   readonly #map: Uint8Array;
-  /** The offset of the key that is probably looked up next. Callers look up the keys of another map, usually in the same order. */
+  /** The offset of the key that is probably looked up next, because callers usually look up the keys of another map in the same order. */
   #next: number;
   #guessesLeft = guessesMax;
   /**

@@ -1,9 +1,10 @@
-// A link carries messages between two threads. Messages that are sent shortly after each other travel as one packet.
+// A link carries messages between two threads. Messages that are sent shortly after each other travel as one packet. An ask is a message that
+// the other thread answers.
 import type { MessagePort } from 'node:worker_threads';
 import { PacketPacker, PacketUnpacker } from './packing.ts';
 import type { ReplyTo } from './turn.ts';
 
-/** In a packet, `[actor, message]` is a message to an actor, and `[ask, value]` is the answer to the ask with this number. */
+/** In a packet, `[actor, message]` is a message to an actor, and `[ask, value]` is the answer to the ask with the number `ask`. */
 type LinkMessage = readonly [string | number, unknown];
 
 export type Link = {
@@ -56,7 +57,7 @@ export function openLink({ port, onMessage, schedule }: LinkOptions): Link {
   let recalls: { readonly sent: LinkMessage; readonly ask: number; readonly recall: WithdrawnAsk<unknown> }[] = [];
   const packer = new PacketPacker();
   const unpacker = new PacketUnpacker();
-  /** Whether a collected message must not wait. */
+  /** Whether any collected message must be sent without waiting for others. */
   let isDue = false;
   let isTimed = false;
   let asks = 0;

@@ -7,7 +7,7 @@ export type { Logger };
 /** `json`: one object per line, for programs. `text`: for people. */
 export type LogFormat = 'json' | 'text';
 
-/** How much text is kept for the time when stderr, such as a file on a full disk, takes text again. */
+/** How much text is kept while stderr accepts none, for example because it is a file on a full disk. */
 const unwrittenBytesMax = 1_048_576;
 
 /**
@@ -38,8 +38,8 @@ function err(error: Error): object {
 }
 
 /**
- * Opens a log that writes to `sink`. The log goes to stderr, because stdout is for the results of commands. `nameOf` returns the name that
- * a line gets.
+ * Opens a log that writes to `sink`. The log goes to stderr, because stdout is for the results of commands. `nameOf` returns the value of
+ * the field `name` of each line.
  */
 export function openLog(level: string, nameOf: () => string, sink: LogSink): Logger {
   return pino(

@@ -26,8 +26,8 @@ function decimalOf(value: number): Decimal {
 const powers = Array.from({ length: 71 }, (_, n) => 10n ** BigInt(n));
 
 /**
- * 10^exponent, but at least 1 and at most 10^70. A higher power would not change the result of `isMultiple`: `digits` is less than 10^21 <
- * 2^70, so it contains the factors 2 and 5 at most 69 times each.
+ * 10^exponent, but at least 1 and at most 10^70. A higher power would not change the result of `isMultiple`: `digits` is less than 10^21,
+ * and so less than 2^70, and contains the factors 2 and 5 at most 69 times each.
  */
 function powerOfTen(exponent: number): bigint {
   return powers[Math.max(0, Math.min(exponent, powers.length - 1))]!;

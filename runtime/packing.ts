@@ -4,7 +4,7 @@ import type { Json } from './json-value.ts';
 
 export type { Json, JsonObject } from './json-value.ts';
 
-// Both packers ignore methods named `toJSON`: a payload may have data with this key.
+// Both packers ignore methods named `toJSON`, because a payload may have data under this key.
 
 // Writes only plain MessagePack, without msgpackr's extension for records, so that packed parts can be joined without decoding them.
 const plain = new Packr({

@@ -1,7 +1,9 @@
 // Regular expressions that match in linear time, for text that comes from outside. The only file that imports re2js.
 import { RE2JS } from 're2js';
 
+/** The maximum length of the source of a pattern. */
 export const patternCharsMax = 1000;
+/** The maximum number of instructions of a compiled pattern. */
 export const patternProgramMax = 5000;
 
 /**
@@ -11,7 +13,7 @@ export const patternProgramMax = 5000;
 export const matchStepsMax = 5e5;
 /** The maximum number of steps that all patterns of a schema may take together to check one value. */
 export const checkStepsMax = 4e7;
-/** Of the patterns of a schema, a smaller one counts as one of this size, because its match takes as long for each character. */
+/** A pattern of a schema that has fewer instructions counts as having this many, because it takes as long for each character. */
 const patternSizeMin = 20;
 
 export type Pattern = {
@@ -45,7 +47,7 @@ export class TooManySteps extends Error {}
 
 let stepsLeft = 0;
 
-/** Allows the next check of a value `checkStepsMax` steps. Must be called before each check. */
+/** Allows `checkStepsMax` steps for the next check of a value. Must be called before each check. */
 export function allowSteps(): void {
   stepsLeft = checkStepsMax;
 }

@@ -31,14 +31,15 @@ export type Share = {
 };
 
 /**
- * The time that counts as used by a share: what its work has taken. A time below the level of `Slices` (`#levelMs`) is raised to it when
- * the share gets work.
+ * The time that counts as used by a share: what its work has taken. When the share gets work, a time below the level of `Slices`
+ * (`#levelMs`) is raised to that level.
  */
 type Used = { ms: number };
 
 /**
- * Divides the time of a thread between shares. The work of the share that has used the least time continues next. When a share gets
- * work, it counts as having used at least `#levelMs`. Short work therefore ends soon, even beside long work.
+ * Divides the time of a thread between shares. The work of the share that has used the least time continues next, so short work ends soon,
+ * even beside long work. A share that gets work counts as having used at least `#levelMs`. Otherwise a share that was idle for long would
+ * keep the thread until it had caught up with the others.
  */
 export class Slices {
   readonly #begin: () => void;

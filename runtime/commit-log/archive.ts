@@ -61,7 +61,7 @@ export class ArchiveQueue {
     return this.#failure;
   }
 
-  /** Copies segments to this directory from now on. Does not wait for a pending retry. */
+  /** Copies segments to this directory from now on. If a failed copy waits for its retry, copies at once instead. */
   archiveTo(directory: string, report: ArchiveReport): void {
     if (directory !== this.#target?.directory) this.#copied.clear();
     this.#target = { directory, report };
@@ -70,7 +70,7 @@ export class ArchiveQueue {
   }
 
   /**
-   * Adds full segments to the queue; those without turns are released at once. `inUse`: the segments that are copied, too, but must not be
+   * Adds full segments to the queue; those without turns are released at once. `inUse`: segments that are also copied, but must not be
    * released yet.
    */
   push(full: readonly KeptSegment[], inUse: readonly KeptSegment[]): void {

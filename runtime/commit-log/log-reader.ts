@@ -285,10 +285,10 @@ function readAll(descriptor: number, into: Buffer, position: number, name: strin
   return at;
 }
 
-/** Whether the archive has turn `lsn` + 1 whole. */
+/** Whether the archive has the whole of turn `lsn` + 1. */
 export function hasTurnAfter(directory: string, lsn: Lsn): boolean {
   const segments = existsSync(directory) ? listSegments(directory) : [];
-  // The turn begins in the last segment that begins with an earlier turn, or after it.
+  // Turn `lsn` + 1 begins in the last segment that begins with an earlier turn, or in a later segment.
   while (segments.length > 1 && (firstTurn(segments[1]) ?? lsn + 1) <= lsn) segments.shift();
   for (const _ of readArchive(segments, lsn)) return true;
   return false;

@@ -134,7 +134,7 @@ export class Segments {
   recycle(segments: readonly Segment[]): void {
     try {
       for (const segment of segments) {
-        // A crash may have left one file under two names, an old and a new one. This name is removed, so the file is recycled only once.
+        // A crash may have left a file with two names, an old and a new one. One name is removed here, so the file is recycled only once.
         if (statSync(segment.path).nlink > 1) rmSync(segment.path);
         else this.#spares.push(segment);
       }

@@ -1,5 +1,5 @@
-// The pids of a host's programs, in one file with an entry for each program. A file for each program would make the start of a
-// program a tenth slower.
+// The pids of a host's programs, in one file with an entry for each program. With a file for each program, programs would take a tenth
+// longer to start.
 import { openSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { steadyUs } from '../clock.ts';

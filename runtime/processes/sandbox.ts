@@ -126,7 +126,7 @@ function shadows(hidden: readonly string[], directory: string | null): { before:
   const paths = new Set<string>();
   for (const path of hidden.flatMap(name => realpathOf(name) ?? [])) {
     if (seen.some(place => isBelow(path, place))) paths.add(path);
-    // System files are mounted at their own paths, even if these are symbolic links, so a file is hidden at these paths.
+    // bwrap mounts each system file at its path in `systemFiles`, even if that path is a symbolic link, so the file is hidden at that path.
     for (const place of systemFiles) {
       const real = realpathOf(place);
       if (real !== null && (path === real || isBelow(path, real))) paths.add(place + path.slice(real.length));

@@ -15,7 +15,8 @@ import { RunnerProcess } from './runner-process.ts';
 type RunnerPool = {
   readonly starter: ProcessStarter;
   /**
-   * The processes that take frames or are being started, by command and runner. A text says why the process could not be started.
+   * The processes that take frames or are being started, by command and runner. If a process cannot be started, its promise resolves with
+   * a text that says why.
    */
   readonly taking: Map<string, Promise<RunnerProcess | string>>;
 };

@@ -9,7 +9,8 @@ export const linesPerSecondMax = 200;
 const lineCharsMax = 4_096;
 
 /**
- * Turns lines that the host and its threads write to stdout and stderr into log lines. Masks secrets before it cuts long lines.
+ * Turns lines that the host and its threads write to stdout and stderr into log lines. Masks secrets before it cuts long lines, because a
+ * part of a secret would not be recognized.
  */
 export function captureConsole(sender: HostSender, learned: LearnedMask): void {
   const budget = new Budget(sender);

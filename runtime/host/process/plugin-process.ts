@@ -192,7 +192,7 @@ export class PluginProcess<Key> {
     if (answers.length > 0 || fault !== null) this.#requester?.onAnswers(answers);
   }
 
-  /** Reads an answer. If the text is not a valid answer, returns the reason. */
+  /** Reads an answer. If the text is not a valid answer, returns a text that says why. */
   #read(text: string, permanent: boolean, how: string): ProcessAnswer<Key> | string {
     const { mask } = this.#secrets;
     let value: unknown;

@@ -50,7 +50,7 @@ export class ThreadPool {
   readonly #events: PoolEvents;
   readonly #places: readonly Place[];
   readonly #threads = new Map<number, WatchedThread>();
-  /** The threads whose piscina task is over, and which have not ended yet. */
+  /** The threads whose piscina task is over, but which have not ended yet. */
   readonly #failed = new Set<number>();
   readonly #heapMb: number;
   /** The frames that wait for a thread, in order. */
@@ -104,7 +104,7 @@ export class ThreadPool {
         if (threadId === null) this.#ended(place);
         else this.#started(place, threadId);
       });
-      // A thread that dies of a thrown null or undefined seems to have finished its task.
+      // If a thread dies of a thrown null or undefined, the promise resolves instead of rejecting. So every end of the task counts as a failure.
       const error = await this.#piscina.run(port2, { transferList: [port2] }).catch(cause => cause);
       port1.close();
       if (place.threadId !== null && this.#threads.has(place.threadId)) this.#failed.add(place.threadId);

@@ -22,8 +22,9 @@ export class ProcessStarter {
   }
 
   /**
-   * Starts the plugin's program and passes it to `make`. Returns the process that `make` returns, or the reason why the program may not be
-   * started. If the system cannot start the program, the process ends at once. `retire` is called if a persistent process becomes too old.
+   * Starts the plugin's program and passes it to `make`. Returns the process that `make` returns, or a text that says why the program was
+   * not started. If the system cannot start the program, the process ends at once. `retire` is called if a persistent process becomes
+   * too old.
    */
   async start<P extends { readonly ended: Promise<ProcessEnd> }>(
     make: (program: Program) => P,

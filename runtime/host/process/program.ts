@@ -1,5 +1,5 @@
-// The running programs of process plugins. Each program leads a process group, and its pid is written to a file. If the host or the service
-// crashes, that file serves to find the program.
+// The running programs of process plugins. Each program leads a process group, and its pid is written to a file, through which the program
+// is found if the host or the service crashes.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';

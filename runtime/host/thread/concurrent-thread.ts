@@ -65,7 +65,7 @@ type Job = Waiting & {
 
 const port = threads.parentPort!;
 const status = new ThreadStatus((workerData as ConcurrentData).status);
-/** The task whose code is running. Resources that the code leaves open, such as sockets, keep this small value alive. */
+/** The task whose code is running. The value is small, because resources that the code leaves open, such as sockets, keep it alive. */
 const current = new AsyncLocalStorage<TaskPosition>();
 /** Masks the secrets of all recent tasks in every output, because the tasks share the variables of the plugin's module. */
 const secrets = new LearnedMask();
@@ -184,7 +184,7 @@ function thrower(error: unknown): () => never {
   };
 }
 
-/** The result of a task. `answered` returns the handler's answer or throws its error. Reading an answer may run plugin code. */
+/** The result of a task. `answered` returns the handler's answer or throws its error. Reading an answer may run plugin code, such as a getter. */
 function settle({ open, task, kit }: Job, answered: () => unknown): TaskResult {
   const aside = kit.close();
   status.enter(open.ticket, task);

@@ -34,8 +34,8 @@ const deadline = new Deadline();
 /** The latest task with an async handler: its frame, its position in the frame, and its helpers. */
 let current: { readonly frameId: number; readonly task: number; readonly kit: HandlerKit } | null = null;
 /**
- * The secrets of recent frames, by the directory of their plugin, because the variables of modules keep values from one frame to the next, and
- * instances can share modules.
+ * The secrets of recent frames, by the directory of their plugin. They are kept because module variables keep values from one frame to the
+ * next. They are kept by directory because the instances of a plugin can share modules.
  */
 const learned = new Map<string, LearnedMask>();
 

@@ -24,7 +24,7 @@ export type FrameHead = {
   readonly plugin: number;
   readonly count: number;
   readonly deadlineMs: number;
-  /** Only hosts that take frames with runners use `runner` and `concurrency`. */
+  /** Only hosts that run tasks concurrently (`HostOptions.isConcurrent`) use `runner` and `concurrency`. */
   readonly runner: number;
   readonly concurrency: number;
   /** The secrets of the plugin, packed; null if there are none. */

@@ -1,6 +1,6 @@
 // Converts values of plugin code into plain values: null, booleans, finite numbers, well-formed texts, and lists and objects of plain
 // values. A BigInt becomes text, and an unpaired surrogate becomes U+FFFD. Any other value is converted as `JSON.stringify` would do it, or
-// refused. A whole value that JSON lacks, such as undefined, becomes null.
+// refused. If the value as a whole is one that JSON lacks, such as undefined, it becomes null.
 import { pack } from '../../packing.ts';
 
 /** The maximum depth of a value. A deeper value could overflow the stack of code that reads it. */

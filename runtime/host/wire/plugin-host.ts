@@ -47,7 +47,7 @@ export type HostedPlugin = {
   readonly commands: { readonly [command: string]: HostedCommand };
 };
 
-/** The headers of a webhook delivery that its endpoint lists, by their names as the endpoint writes them. */
+/** The headers of a webhook delivery that its endpoint lists, by their names as the endpoint's configuration spells them. */
 export type EventHeaders = { readonly [name: string]: string };
 
 /** The envelope around the payload of the command `handle`. The event's id is the id of the job. */

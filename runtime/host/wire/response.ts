@@ -18,7 +18,7 @@ export const logMessageCharsMax = 16 * 1024;
 /** The maximum total length of all log messages of an attempt. */
 export const logCharsMax = 4 * 2 ** 20;
 const errorCharsMax = 64 * 1024;
-/** Each group of jobs that an event creates has its type; a target stores the key for 24 hours. */
+/** The maximum lengths of an event's type and dedupe key. Both are stored with each group of jobs that the event creates. */
 const eventTypeCharsMax = 256;
 const dedupeKeyCharsMax = 4096;
 
@@ -200,7 +200,7 @@ function settleParts(
     const reason = `invalid response: it has ${bytes} bytes; the limit is ${responseBytesMax}`;
     return resultOfFailure(reason, true, { stderr: aside.stderr });
   }
-  // Empty updates change nothing, also if the command's updates replace the state.
+  // Empty updates change nothing, even if the command's updates replace the state.
   const updates = found.state_updates === undefined ? null : stateUpdates;
   return { verdict: ok ? 'ok' : 'error', permanent, body: encodeDeflated(found, bytes), stateUpdates: updates };
 }

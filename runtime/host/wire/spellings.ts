@@ -7,8 +7,8 @@ const encodedCharsMin = 4;
 /** A line of a value is also searched for on its own if it has at least this length. */
 const lineCharsMin = 8;
 /**
- * If a value is encoded in base64 as part of a longer text, the inner characters of its encoding depend only on the value. These are
- * searched for if there are at least this many.
+ * If a value is encoded in base64 as part of a longer text, the inner characters of its encoding depend only on the value. These characters
+ * are searched for if there are at least this many.
  */
 const innerCharsMin = 8;
 
