@@ -7,9 +7,9 @@ export type ScreenEntry = {
   /** The first part of the URL: `#/jobs`. */
   readonly name: string;
   readonly title: string;
-  /** The token needs one of these scopes, or `*`. Without: any token. */
+  /** The token needs one of these scopes, or `*`. Absent: any token may see the screen. */
   readonly scopes?: readonly string[];
-  /** The key after `g` that goes to the screen. Without: the screen is not in the navigation. */
+  /** The key after `g` that goes to the screen. Absent: the screen is not in the navigation. */
   readonly key?: string;
   /** The screen, or its module, which is loaded when the screen is first shown. */
   readonly screen: (() => JSX.Element) | { readonly load: () => Promise<() => JSX.Element> };

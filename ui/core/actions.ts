@@ -1,4 +1,4 @@
-// What the user does: a call of the API, and a toast that says how it ended.
+// Actions of the user: each is a call of the API, and a toast that says how the call ended.
 import { signal } from '@preact/signals';
 import { Refusal } from './api.ts';
 
@@ -7,7 +7,7 @@ export type Toast = {
   readonly kind: 'done' | 'refused';
   readonly text: string;
   readonly detail: string;
-  /** A link to what was made. */
+  /** A link to what the call created, such as a job. */
   readonly link?: { readonly text: string; readonly href: string };
 };
 
@@ -34,7 +34,8 @@ export type ActSaid =
   | { readonly text: string; readonly link?: { readonly text: string; readonly href: string } };
 
 /**
- * Runs a call. The toast shows `description`, with the text that `run` returns (null: there is none), or the refusal. Returns whether it succeeded.
+ * Runs a call. A toast shows `description` with the text that `run` returns, or with the refusal. If `run` returns null, there is no toast.
+ * Returns whether the call succeeded. Throws every error except a `Refusal`.
  */
 export async function act(description: string, run: () => Promise<ActSaid | null | undefined>): Promise<boolean> {
   try {

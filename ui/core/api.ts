@@ -42,12 +42,12 @@ export const isReachable = signal(true);
 
 let credentials: Credentials = { token: () => null, refused: () => {} };
 
-/** Says where requests take their token from, and which function is called once the service no longer accepts it. */
+/** Sets where requests take their token from, and which function is called once the service no longer accepts the token. */
 export function useCredentials(given: Credentials): void {
   credentials = given;
 }
 
-/** Requests without an answer, by method, path and body: their idempotency keys. A repeat has the same key, so it makes no second job. */
+/** The idempotency keys of requests without an answer, by method, path and body. A repeated request has the same key, so it makes no second job. */
 const unanswered = new Map<string, string>();
 const unansweredMax = 100;
 
@@ -69,7 +69,7 @@ export function send(method: RequestMethod, path: string, options: SendOptions =
   return exchange(method, path, options, response => response.text());
 }
 
-/** The body of an answer that goes on and on. */
+/** Sends a request whose answer has no end, such as the stream of events, and returns its body. Throws a `Refusal`. */
 export function openStream(path: string, options: SendOptions): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
   return exchange('GET', path, options, async response => response.body!);
 }
@@ -98,7 +98,7 @@ async function exchange<T>(
       signal: options.signal ?? null,
       ...(body !== null && { body }),
     });
-    // An answer that breaks off is as good as none.
+    // The whole answer is read here, because an answer that breaks off counts as no answer.
     if (response.ok) answered = { taken: await read(response) };
     else answered = { refused: response, text: await response.text() };
   } catch (error) {
@@ -128,7 +128,7 @@ function refusalOf(response: Response, text: string): Refusal {
   try {
     problem = JSON.parse(text) ?? {};
   } catch {
-    // The answer of a proxy, for example, is no problem document: its status says what there is to say.
+    // The answer is not JSON, for example because a proxy sent it. The refusal then shows only its status.
   }
   const words = (value: unknown, otherwise: string) => (typeof value === 'string' ? value : otherwise);
   const code = words(problem.type, '').replace('urn:headgate:problem:', '') || `status_${response.status}`;
@@ -148,7 +148,7 @@ export async function request<T>(
   return (text === '' ? undefined : JSON.parse(text)) as T;
 }
 
-/** The answer as text: integers of any size keep their digits. */
+/** Sends a GET request and returns the answer as text, in which integers of any size keep their digits. Throws a `Refusal`. */
 export function requestText(path: string, signal?: AbortSignal): Promise<string> {
   return send('GET', path, { signal });
 }

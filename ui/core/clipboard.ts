@@ -1,4 +1,4 @@
-// Copies texts. The clipboard of a browser is only there for HTTPS and localhost; otherwise a selection is copied.
+// Copies texts. Browsers offer the clipboard API only to pages over HTTPS or from localhost. On other pages, a selection is copied.
 
 /** Returns whether the text is on the clipboard. */
 export async function copyText(text: string): Promise<boolean> {
@@ -14,7 +14,7 @@ export async function copyText(text: string): Promise<boolean> {
   const area = document.createElement('textarea');
   area.value = text;
   area.className = 'offscreen';
-  // An open dialog makes what lies outside it inert.
+  // A text area outside an open dialog would be inert.
   (document.querySelector('dialog[open]') ?? document.body).append(area);
   area.select();
   try {

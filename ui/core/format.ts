@@ -1,7 +1,7 @@
 // Numbers, durations and times, as the dashboard shows them.
 import { signal } from '@preact/signals';
 
-/** The time in ms, once a second. */
+/** The present time in ms since the epoch, updated once a second. */
 export const now = signal(Date.now());
 setInterval(() => {
   now.value = Date.now();
@@ -68,7 +68,7 @@ function coarse(seconds: number): string {
   return `${Math.floor(seconds / 86_400)}${thin}d`;
 }
 
-/** The µs since 1970 of a time as the API writes it, with six digits of the second. */
+/** The µs since the epoch of a time as the API writes it, with six digits after the second. */
 export function microseconds(time: string): number {
   const digits = /\.(\d+)/.exec(time)?.[1] ?? '';
   return Math.floor(Date.parse(time) / 1_000) * 1e6 + Number(digits.slice(0, 6).padEnd(6, '0'));
@@ -114,8 +114,8 @@ export function percent(x: number): string {
 const jobIdShape = /^[0-9a-f]{8}-([0-9a-f]{4})-[0-9a-f]{4}-([0-9a-f]{4})-[0-9a-f]{4}([0-9a-f]{8})$/;
 
 /**
- * The parts of a job's id in which jobs differ: the lower digits of the time, some of the random ones, and the place in the block if it is not
- * the first. Of another id, its beginning and end.
+ * A short form of an id. Of a job's id, it has the parts in which jobs differ: the lower digits of the time, some of the random digits, and the
+ * job's index in its block, unless that is 0. Of any other long id, it has the beginning and the end.
  */
 export function shortId(id: string): string {
   const [, time, random, place = ''] = jobIdShape.exec(id) ?? [];

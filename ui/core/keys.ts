@@ -21,7 +21,7 @@ export function useKeys(keys: KeyMap): void {
   }, []);
 }
 
-/** The keys that have a text, for the list of keys. */
+/** The registered keys that have a text. The help lists them. */
 export function knownKeys(): readonly { readonly key: string; readonly text: string }[] {
   const texts = new Map<string, string>();
   for (const { current } of maps.value)

@@ -1,6 +1,6 @@
-// The stream of events: one for each tab, by fetch, because EventSource cannot send a token. Events say what has changed; the page then
-// fetches what it shows. A service under load has more events than a page can use: then the stream leaves out those of jobs, and the page
-// fetches every other second.
+// The stream of events. Each tab opens one, by fetch, because EventSource cannot send a token. Events say what has changed; the page then
+// fetches again what it shows. A busy service has more events than a page can use. The stream then leaves out the events of jobs, and the
+// page fetches every two seconds.
 import { effect, signal } from '@preact/signals';
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import { openStream, Refusal } from './api.ts';
@@ -17,14 +17,14 @@ export type Connection = 'connecting' | 'live' | 'lost' | 'off';
 
 type LiveListener = {
   readonly types: readonly string[];
-  /** Whether the listener needs each event, also while the service is busy. */
+  /** Whether the listener needs every event, even while the service is busy. */
   readonly each: boolean;
   readonly heard: (event: LiveEvent) => void;
 };
 
 export const connection = signal<Connection>('off');
 
-/** More events than this in a second are too many to use. */
+/** If more events than this arrive in a second, the service counts as busy for `busyMs`. */
 const busyEventsPerS = 100;
 const busyMs = 15_000;
 /** How often the page fetches what it shows while it takes no events of jobs. */
@@ -36,15 +36,15 @@ const listeners = new Set<LiveListener>();
 let lastId: string | null = null;
 let stream: AbortController | null = null;
 let streamTypes = '';
-/** By `performance.now()`; 0: it is calm. */
+/** Until when the service counts as busy, by `performance.now()`; 0: it is not busy. */
 let busyUntil = 0;
 let heardInSecond = 0;
 let busySeconds = 0;
 
 /**
- * Calls `listener` for each event of these types (`job.*`: a prefix), and for each `gap`. Without `each`, a busy service causes an event of
- * the type `busy` every two seconds instead, and a stream that begins without the id of an event causes one event of the type `opened`.
- * Returns the function that ends this.
+ * Calls `listener` for each event of these types (`job.*`: a prefix), and for each `gap`. Without `each`, a listener for events of jobs gets
+ * an event `busy` every two seconds while the service is busy and these events are left out, and every listener gets an event `opened` when
+ * a stream begins without the id of a last event. Returns a function that removes the listener.
  */
 export function onEvent(
   types: readonly string[],
@@ -151,7 +151,7 @@ setInterval(() => {
   busySeconds = busyUntil > 0 ? busySeconds + 1 : 0;
   if (busySeconds % busyFetchS === 1) hint('busy', type => type.startsWith('job.'));
   if (wasBusy === busyUntil > 0) return;
-  // What was left out is not sent again: everything is fetched anew.
+  // Events that the stream left out are not sent again. So the listeners fetch everything anew, after `opened` or the gap.
   stream?.abort();
   stream = null;
   lastId = null;

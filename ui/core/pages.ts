@@ -1,4 +1,5 @@
-// A list of several pages. While only the first page is shown it follows events; further pages are added below, and then nothing moves.
+// A list of several pages. While only the first page is shown, it is updated after events. Further pages are added below; while they are shown,
+// the list is not updated, so that its rows do not move.
 import { useEffect, useState } from 'preact/hooks';
 import { Refusal, request } from './api.ts';
 import { type Resource, useResource } from './resource.ts';
@@ -6,7 +7,7 @@ import { type Resource, useResource } from './resource.ts';
 type PagedAnswer = { readonly next_cursor?: string };
 
 export type Pages<Answer> = Omit<Resource<Answer>, 'data' | 'of'> & {
-  /** The first page; undefined: it is not there yet. */
+  /** The first page; undefined until it has arrived. */
   readonly first: Answer | undefined;
   readonly pages: readonly Answer[];
   /** Gets the next page; null: there is none. */
@@ -32,7 +33,7 @@ export function usePages<Answer extends PagedAnswer>(
     setProblem(undefined);
   }, [path]);
   const pages = data === undefined ? [] : [data, ...own];
-  // A cursor of other filters does not go on with these.
+  // While `data` still belongs to other filters, its cursor cannot be used with these.
   const cursor = of === path ? pages.at(-1)?.next_cursor : undefined;
   const more = async (): Promise<void> => {
     setLoadingMore(true);

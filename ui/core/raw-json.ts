@@ -1,4 +1,4 @@
-// Cuts pieces out of JSON texts, and puts them in, as they were written: integers of any size keep their digits.
+// Cuts values out of JSON texts and inserts values into them without changing how they are written, so integers of any size keep their digits.
 
 /** The source text of a member of a JSON object, as it was sent; undefined if the object lacks it. `text` must be valid JSON. */
 export function rawMember(text: string, name: string): string | undefined {

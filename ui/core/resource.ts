@@ -1,4 +1,4 @@
-// What the page shows of the API: fetched, kept while it is fetched again, and fetched again after events.
+// Data of the API that the page shows. They are fetched again after events, and stay in view until the new data have arrived.
 import { signal } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Refusal, request } from './api.ts';
@@ -7,7 +7,7 @@ import { session } from './session.ts';
 
 export type Resource<T> = {
   readonly data: T | undefined;
-  /** The path of `data`, which is an older one until the answer for the present one is there. */
+  /** The path from which `data` was fetched. After a change of the path, this is the old path until the new data have arrived. */
   readonly of: string | null;
   readonly error: Refusal | undefined;
   /** Whether a request is under way. */
@@ -48,7 +48,7 @@ export function isFrozen(): boolean {
   return selection !== null && !selection.isCollapsed && selection.toString() !== '';
 }
 
-/** The value, or its last one while updates wait. For what decides which path is fetched. */
+/** The value or, while updates wait (`isFrozen`), its last value before that. For values that decide which path is fetched. */
 export function useUnfrozen<T>(value: T): T {
   const last = useRef(value);
   if (!isFrozen()) last.current = value;
@@ -60,7 +60,7 @@ class Fetching<T> {
   readonly state = signal<Omit<Resource<T>, 'reload'>>({ data: undefined, of: null, error: undefined, loading: false });
   #path: string | null = null;
   #running: AbortController | null = null;
-  /** By a clock that nobody sets. */
+  /** When the last request began, by `performance.now()`: setting the system's clock does not change it. */
   #startedMs = Number.NEGATIVE_INFINITY;
   #failures = 0;
   #isStale = false;
@@ -87,7 +87,7 @@ class Fetching<T> {
   tick(everyMs: number | undefined): void {
     if (this.#path === null || this.#running !== null || isFrozen()) return;
     const age = performance.now() - this.#startedMs;
-    // A refused request is repeated ever more slowly, unless the refusal is for good.
+    // A failed request is repeated after growing pauses, but only if there was no answer or the status is 5xx.
     const { error } = this.state.peek();
     const mayRetry = error !== undefined && (error.status === 0 || error.status >= 500);
     const retryMs = Math.min(againMsMin * 2 ** this.#failures, retryMsMax);
@@ -123,7 +123,7 @@ class Fetching<T> {
 }
 
 /**
- * Fetches a path of the API; null: nothing. If only the query of the path changes, the old data stay until the new ones are there.
+ * Fetches a path of the API; null: nothing. If only the query of the path changes, the old data stay until the new data have arrived.
  */
 export function useResource<T>(path: string | null, { live, everyMs }: ResourceOptions = {}): Resource<T> {
   const [fetching] = useState(() => new Fetching<T>());
@@ -144,7 +144,7 @@ export function useResource<T>(path: string | null, { live, everyMs }: ResourceO
     return () => clearInterval(timer);
   }, [types, everyMs]);
   const { data, of, error, loading } = fetching.state.value;
-  // While the service does not answer, the page keeps what it shows; the navigation says so.
+  // While the service does not answer, the page keeps its data, and only the navigation shows the problem.
   const isHidden = data !== undefined && error?.status === 0;
   return { data, of, error: isHidden ? undefined : error, loading, reload: () => fetching.reload() };
 }

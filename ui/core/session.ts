@@ -16,7 +16,7 @@ const storageKey = 'headgate.token';
 const sessionPrefix = 'hgui_';
 
 export const session = signal<Session | null>(null);
-/** Why the last session ended; null: it was signed out, or there was none. */
+/** Why the last session ended; null: the user signed out, or there was none. */
 export const endedBecause = signal<string | null>(null);
 
 useCredentials({
@@ -24,7 +24,7 @@ useCredentials({
   refused: () => end('The token is no longer valid: it has expired, or it was removed.'),
 });
 
-/** Whether the token has one of the scopes. The service decides what works; this decides which buttons there are. */
+/** Whether the token has one of the scopes. This only decides what the page offers; the service itself enforces the scopes. */
 export function may(...scopes: readonly string[]): boolean {
   const own = session.value?.scopes;
   return own !== undefined && (own.has('*') || scopes.some(scope => own.has(scope)));
@@ -33,7 +33,7 @@ export function may(...scopes: readonly string[]): boolean {
 /** Signs in with an API token or the token of a session. Throws a `Refusal` if the service does not accept it. */
 export async function signIn(token: string): Promise<void> {
   const { name, scopes, expires_at: expires } = JSON.parse(await send('GET', '/whoami', { token }));
-  // What belongs to the session before, such as its stream of events, ends.
+  // Ends everything that belongs to the previous session, such as its stream of events.
   session.value = null;
   session.value = { token, name, scopes: new Set(scopes), expiresAt: expires === null ? null : new Date(expires) };
   endedBecause.value = null;
@@ -86,7 +86,7 @@ export async function resumeSession(): Promise<void> {
   }
 }
 
-// An address of `headgate ui` that is opened in a tab with the dashboard.
+// The URL of `headgate ui` may be opened in a tab that already shows the dashboard.
 addEventListener('hashchange', () => {
   if (codeInUrl() !== undefined) void resumeSession();
 });

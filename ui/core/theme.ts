@@ -14,7 +14,7 @@ prefersDark.addEventListener('change', ({ matches }) => {
   systemIsDark.value = matches;
 });
 
-/** Drawings read this, so that they are drawn again when it changes. */
+/** Whether the page is dark. Drawings read this, so that they are drawn again when it changes. */
 export const isDark = computed(() => (theme.value === 'auto' ? systemIsDark.value : theme.value === 'dark'));
 
 effect(() => {

@@ -1,4 +1,4 @@
-// Whether times are shown as how long ago, or exactly.
+// The setting whether times are shown exactly, or as how long ago they were.
 import { effect, signal } from '@preact/signals';
 
 const storageKey = 'headgate.times';

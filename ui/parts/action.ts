@@ -1,4 +1,4 @@
-// An action over many jobs, as `GET /actions` has it, and what it says in words.
+// An action on many jobs, as `GET /actions` returns it, and functions that describe it in words.
 import { clock, count, day } from '../core/format.ts';
 
 export type Action = {
@@ -33,12 +33,12 @@ const deeds: Readonly<Record<Action['do'], string>> = {
   backfill: 'Backfill',
 };
 
-/** What it does: `Rerun from failed`. */
+/** What the action does: `Rerun from failed`. */
 export function deedText({ do: deed, from }: Pick<Action, 'do' | 'from'>): string {
   return deeds[deed] + (from === 'failed' ? ' from failed' : '');
 }
 
-/** How many jobs it takes at most, and how fast: `at most 10, 5 a second`; empty: there is no limit. */
+/** How many jobs the action takes at most, and how fast: `at most 10, 5 a second`. Empty if there is no limit. */
 export function paceText({ limit, per_second: perSecond }: Pick<Action, 'limit' | 'per_second'>): string {
   return [
     limit === undefined ? '' : `at most ${count(limit)}`,
@@ -48,7 +48,7 @@ export function paceText({ limit, per_second: perSecond }: Pick<Action, 'limit' 
     .join(', ');
 }
 
-/** Which jobs it takes: `plugin mailer, status failed, also inside runs`. */
+/** Which jobs the action takes: `plugin mailer, status failed, also inside runs`. */
 export function filterText({ where = {}, schedule, from_time: from, to_time: to }: Action): string {
   if (schedule !== undefined) return `schedule ${schedule}, from ${timeText(from)} to ${timeText(to)}`;
   const { all, children, ...filters } = where;
@@ -76,18 +76,18 @@ function valueText(name: string, value: unknown): string {
   return Array.isArray(value) ? value.join(' and ') : spaced(String(value));
 }
 
-/** By the clock of the browser. */
+/** A time in the time zone of the browser; the value itself if it is not a time. */
 function timeText(value: unknown): string {
   const date = new Date(String(value));
   return Number.isNaN(date.getTime()) ? String(value) : `${day(date)} ${clock(date)}`;
 }
 
-/** How many jobs it takes. */
+/** How many jobs the action takes. */
 export function takenOf({ matched, limit }: Pick<Action, 'matched' | 'limit'>): number {
   return limit === undefined ? matched : Math.min(matched, limit);
 }
 
-/** What the limit has left: `The limit of 2 leaves out 1 of the 3 jobs that matched.` Empty: nothing. */
+/** How many jobs the limit leaves out: `The limit of 2 leaves out 1 of the 3 jobs that matched.` Empty if it leaves out none. */
 export function leftText({ matched, limit }: Pick<Action, 'matched' | 'limit'>): string {
   if (limit === undefined || limit >= matched) return '';
   return `The limit of ${count(limit)} leaves out ${count(matched - limit)} of the ${count(matched)} jobs that matched.`;

@@ -57,7 +57,7 @@ export function Field(props: {
       ) : (
         <input
           id={id}
-          // The types of attributes differ by type of input; those below are the same for all.
+          // The attributes below are the same for all types of input, so TypeScript need not know the type.
           type={(props.type ?? 'text') as 'text'}
           value={props.value ?? ''}
           name={props.name ?? ''}
@@ -155,7 +155,7 @@ export function Tabs({
   );
 }
 
-/** Gets further rows. `auto`: also when it comes into view. */
+/** A button that gets further rows. `auto`: also gets them when the button comes into view. */
 export function More(props: { onMore: () => void; loading: boolean; auto?: boolean }): JSX.Element {
   const { onMore, loading, auto = false } = props;
   const place = useRef<HTMLDivElement>(null);

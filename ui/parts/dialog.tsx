@@ -17,7 +17,7 @@ export function Dialog(props: {
   useLayoutEffect(() => {
     const element = dialog.current!;
     element.showModal();
-    // The focus returns to where it was; a removal alone would lose it.
+    // `close` returns the focus to where it was. Without it, the removal of the dialog would lose the focus.
     return () => element.close();
   }, []);
   return (
@@ -42,7 +42,7 @@ export function Dialog(props: {
   );
 }
 
-/** A question with a button that acts. `onConfirm` closes it, unless it returns false, or the question is gone by then. */
+/** A question with a button that calls `onConfirm`. The question then closes, unless `onConfirm` returns false. */
 export function Confirm(props: {
   title: string;
   verb: string;
@@ -64,7 +64,7 @@ export function Confirm(props: {
     setBusy(true);
     const done = await props.onConfirm();
     setBusy(false);
-    // Another question may be open instead.
+    // If this question is gone by now, `onClose` could close another one that is open instead.
     if (done !== false && !isGone.current) props.onClose();
   };
   return (

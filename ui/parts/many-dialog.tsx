@@ -1,4 +1,4 @@
-// The question before what touches many jobs: first a dry run, which counts them.
+// The question before an action on many jobs. A dry run counts the jobs first.
 import { signal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
@@ -13,7 +13,7 @@ import { Problem } from './page.tsx';
 import { JobId } from './values.tsx';
 
 export type ManyDeed = 'cancel' | 'rerun' | 'run_now';
-/** What `POST /actions` does, and to which jobs. `where`: as in docs/http.md. */
+/** What `POST /actions` does, and to which jobs. `where`: as in docs/engine.md#actions. */
 export type ManyRequest = {
   readonly title: string;
   readonly verb: ManyDeed;
@@ -72,7 +72,7 @@ function ManyQuestion(props: ManyRequest & { answer: (actionId: string | null) =
       },
     );
   };
-  // Before the next input: the number belongs to the other choice.
+  // A layout effect removes the old number before the next input, because it belongs to the other choice.
   useLayoutEffect(ask, [children]);
   useEffect(() => () => asking.current?.abort(), []);
   const close = (actionId: string | null) => {
@@ -85,7 +85,7 @@ function ManyQuestion(props: ManyRequest & { answer: (actionId: string | null) =
     addEventListener('hashchange', leave);
     return () => {
       removeEventListener('hashchange', leave);
-      // Whoever signs in after the end of a session is not asked what its user was asked.
+      // If the session has ended, the question is dropped, so that the next user who signs in does not see it.
       if (asked.peek()?.answer === answer) leave();
     };
   }, []);

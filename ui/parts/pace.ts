@@ -1,4 +1,4 @@
-// How many jobs an action takes at most, and how fast, as somebody types it.
+// The limits of an action as the user types them: how many jobs it takes at most, and how many a second.
 
 /** The maximum of `limit` of `POST /actions`. */
 export const limitMax = 1_000_000_000;

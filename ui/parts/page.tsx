@@ -1,4 +1,4 @@
-// The frame of a screen: its title, what can be done, and its content; and the cases in which there is no content.
+// The frame of a screen: title, actions and content. Also what stands in place of content: an error, an empty list, and data that are loading.
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import type { Refusal } from '../core/api.ts';
@@ -14,7 +14,7 @@ export function Page(props: {
   children: ComponentChildren;
 }): JSX.Element {
   useEffect(() => {
-    // The keyboard follows to a new screen, unless it is in a field already.
+    // Moves the focus to the new screen, unless an element of the screen has taken it already, such as a field.
     const from = document.activeElement;
     if (hasShown && (from === document.body || from?.closest('.nav'))) document.getElementById('main')?.focus();
     hasShown = true;
@@ -28,7 +28,7 @@ export function Page(props: {
       <header class="page-head">
         <div class="page-titles">
           <h1>{props.title}</h1>
-          {/* A subtitle that is not there yet has its line. */}
+          {/* A subtitle whose text has not arrived yet keeps its line free, so that the page does not jump. */}
           {'subtitle' in props && <div class="page-subtitle">{props.subtitle}</div>}
         </div>
         {props.actions && <div class="page-actions">{props.actions}</div>}
@@ -73,7 +73,7 @@ export function Problem({ error, retry }: { error: Refusal; retry?: () => void }
   );
 }
 
-/** Nothing to show: says what to do next. */
+/** Stands in place of an empty list. `children` say what to do next. */
 export function Empty({ title, children }: { title: string; children?: ComponentChildren }): JSX.Element {
   return (
     <div class="empty">

@@ -30,7 +30,7 @@ export function PauseDialog(props: { target: PauseTarget; onDone: () => void; on
   const [time, setTime] = useState('');
   const [rejects, setRejects] = useState(false);
   const isOpen = (length === 'other' && duration.trim() === '') || (length === 'time' && time === '');
-  // A time of the field is in the time zone of the browser.
+  // The field gives a time in the time zone of the browser; the API gets it in UTC.
   const end = () => {
     if (length === 'time') return { until: new Date(time).toISOString() };
     return length === '' ? {} : { for: length === 'other' ? duration.trim() : length };

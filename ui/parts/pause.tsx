@@ -9,14 +9,14 @@ import { Button, Time } from './index.ts';
 import { PauseDialog, pausePath } from './pause-dialog.tsx';
 import { isHalfOpen, type PauseTarget, type PauseView, targetText } from './pause-words.ts';
 
-/** The pause of this target itself; a pause of the whole service is another. */
+/** The pause of exactly this target. A pause of the whole service does not count. */
 export function pauseOf(pauses: readonly PauseView[] | undefined, target: PauseTarget): PauseView | undefined {
   return pauses?.find(
     ({ target: { kind, name, command } }) => kind === target.kind && name === target.name && command === target.command,
   );
 }
 
-/** Who paused it, since when, until when, and why. */
+/** Says who paused the target, since when, until when, and why. */
 export function PauseNote({ pause }: { pause: PauseView }): JSX.Element {
   const { by, since, until, reason, reject } = pause;
   if (isHalfOpen(pause, now.value))
@@ -39,7 +39,7 @@ export function PauseNote({ pause }: { pause: PauseView }): JSX.Element {
   );
 }
 
-/** Ends the pause of this target, and says so. Returns whether it was accepted. */
+/** Ends the pause of this target, and says so in a toast. Returns whether the service accepted the call. */
 export function resume(target: PauseTarget): Promise<boolean> {
   const { command } = target;
   return act(`Resume ${targetText(target)}`, async () => {
@@ -49,7 +49,7 @@ export function resume(target: PauseTarget): Promise<boolean> {
   });
 }
 
-/** Absent if the token may not. */
+/** A button that ends the pause of the target. Absent if the token lacks the scope for it. */
 export function ResumeButton({ target, onDone }: { target: PauseTarget; onDone: () => void }): JSX.Element | null {
   if (!may('control:rw')) return null;
   return (
@@ -59,7 +59,7 @@ export function ResumeButton({ target, onDone }: { target: PauseTarget; onDone: 
   );
 }
 
-/** Pauses the target after a question; resumes it if it has a `pause`. Absent if the token may not. */
+/** A button that pauses the target after a question or, if there is a `pause`, ends it. Absent if the token lacks the scope for it. */
 export function PauseButton(props: {
   target: PauseTarget;
   pause?: PauseView | undefined;

@@ -41,9 +41,9 @@ export type PipelineDrawingProps = {
   readonly definition: DrawnPipeline;
   /** By the id of the step. Steps that are not in it have had no job. Absent: no counts are drawn. */
   readonly counts?: ReadonlyMap<string, DrawnCounts>;
-  /** The counts are on their way: their room is kept, so that the drawing does not grow when they come. */
+  /** Whether the counts are being fetched. Room is kept for them, so that the drawing does not grow when they arrive. */
   readonly isCounting?: boolean;
-  /** Where a step leads. */
+  /** The link of a step. */
   readonly href?: (step: DrawnStep) => string | undefined;
 };
 

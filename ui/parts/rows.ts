@@ -1,4 +1,4 @@
-// Rows of equal height. Of a long list only the rows near the view are in the document. `j`, `k` and Enter move and open.
+// Rows of equal height. Of a long list, only the rows near the view are in the document. `j` and `k` choose a row, and Enter opens it.
 import type { RefObject } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useKeys } from '../core/keys.ts';
@@ -6,7 +6,7 @@ import { useKeys } from '../core/keys.ts';
 /** The maximum number of rows in the document. */
 const shownMax = 300;
 const aboveRows = 100;
-/** The rows that are drawn first: more than a page shows. The others follow after that frame, because a row has many parts. */
+/** The number of rows in the first frame, more than a page shows. The others follow in the next frame, because rows are slow to draw. */
 const firstRows = 40;
 /** The space that `j` and `k` keep free above and below the row, in px. */
 const marginPx = { above: 120, below: 40 } as const;
@@ -16,7 +16,7 @@ export type RowsOptions<Row> = {
   readonly rowKey: (row: Row) => string;
   /** Absent: rows cannot be opened. */
   readonly open?: ((row: Row) => void) | undefined;
-  /** Whether the keys j, k and Enter belong to these rows; one list of a screen. */
+  /** Whether the keys j, k and Enter belong to these rows. On a screen, at most one list may have them. */
   readonly keys: boolean;
 };
 
@@ -25,9 +25,9 @@ export type Rows<Row> = {
   readonly body: RefObject<HTMLElement | null>;
   /** The rows that are in the document. */
   readonly shown: readonly Row[];
-  /** The index of the first of them. */
+  /** The index of the first row in the document. */
   readonly from: number;
-  /** The heights of the rows before and after them, in px. */
+  /** The total heights, in px, of the rows before and after those in the document. */
   readonly abovePx: number;
   readonly belowPx: number;
   /** The key of the row that `j` and `k` have chosen. */
@@ -49,7 +49,7 @@ export function useRows<Row>({ rows, rowKey, open, keys }: RowsOptions<Row>): Ro
       setRowPx(px);
       const top = body.current?.getBoundingClientRect().top ?? 0;
       const wanted = px === 0 ? 0 : Math.floor(Math.max(0, -top) / px) - aboveRows;
-      // In steps, so that a small movement renders nothing.
+      // The first row changes in steps of 50, so that a small movement renders nothing.
       setFirst(Math.max(0, Math.min(wanted - (wanted % 50), rows.length - shownMax)));
     };
     if (rows.length <= shownMax) {

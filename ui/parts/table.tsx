@@ -24,7 +24,7 @@ export function Table<Row>(props: {
   onOpen?: (row: Row) => void;
   empty: ComponentChildren;
   label?: string;
-  /** Whether the keys j, k and Enter belong to this table; one table of a screen. Default: true if rows can be opened. */
+  /** Whether the keys j, k and Enter belong to this table (see `RowsOptions`). Default: true if rows can be opened. */
   keys?: boolean;
 }): JSX.Element {
   const { columns, rows, rowKey, href, onOpen, empty } = props;

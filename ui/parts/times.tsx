@@ -11,7 +11,7 @@ export function TimeFields(props: {
   to: string;
   onFrom: (value: string) => void;
   onTo: (value: string) => void;
-  /** What is between the times. Default: nothing is said. */
+  /** The first word of both labels, such as `Against`. Default: the labels are only `From` and `To`. */
   of?: string;
 }): JSX.Element {
   const label = (end: string) => (props.of === undefined ? end : `${props.of} ${end.toLowerCase()}`);

@@ -1,4 +1,4 @@
-// What calls have answered. New ones are announced to screen readers.
+// Shows the toasts, which say how calls have ended. New toasts are announced to screen readers.
 import type { JSX } from 'preact';
 import { dismiss, toasts } from '../core/actions.ts';
 

@@ -1,4 +1,4 @@
-// A job that was started here, until it has ended, and what it returned.
+// Shows a job that was started on this page: its status until it has ended, and then its result.
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { rawMember, requestText } from '../../core/api.ts';
@@ -62,7 +62,7 @@ function FollowedResult({ id }: { id: string }): JSX.Element | null {
         const result = response?.startsWith('{') ? rawMember(response, 'result') : undefined;
         setText(result ?? null);
       },
-      // The status above says that the service cannot be reached.
+      // If the request fails, no result is shown. If the service does not answer, the navigation says so.
       () => setText(null),
     );
     return () => gone.abort();

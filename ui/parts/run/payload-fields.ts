@@ -104,8 +104,8 @@ export function roundedInteger(text: string): string | null {
 }
 
 /**
- * The fields and values of a payload that was edited as text. Members that the schema does not name become fields for JSON. `member` cuts out
- * the source text of a member.
+ * The fields and values of a payload that was edited as text; null if the text is not a JSON object. Members that the schema does not name
+ * become fields for JSON. `member` cuts out the source text of a member.
  */
 export function fieldsOfText(
   fields: readonly PayloadField[],
@@ -130,7 +130,7 @@ export function fieldsOfText(
     const value = (payload as Record<string, unknown>)[name];
     if (value === undefined) continue;
     if (kind === 'text') values[name] = String(value);
-    // The choices of a field are written in one way.
+    // The text must equal that of one of the choices (`choicesOf`).
     else if (kind === 'choice' || kind === 'truth') values[name] = JSON.stringify(value);
     else values[name] = member(text, name) ?? JSON.stringify(value);
   }
@@ -159,7 +159,10 @@ function jsonField(name: string): PayloadField {
   };
 }
 
-/** The field to which an error of the service belongs, and its message: `/payload/name must be …`. */
+/**
+ * The messages of the service's errors, by the fields to which they belong. `detail`: a text such as `/payload/name must be …`, which is
+ * used if `errors` is empty.
+ */
 export function errorsByField(
   errors: readonly { readonly pointer: string; readonly message: string }[],
   detail: string,

@@ -1,4 +1,4 @@
-// Runs a command or a pipeline: the form of its payload, when it runs, and the job that it became.
+// Runs a command or a pipeline: the form for the payload, times and tags, and below it the job that was started.
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { act } from '../../core/actions.ts';
@@ -11,7 +11,7 @@ import type { PayloadSchema } from './payload-fields.ts';
 import { PayloadForm } from './payload-form.tsx';
 import { usePayload } from './use-payload.ts';
 
-/** `delay`, `expires`, `deadline`: such as `10m`. `tag`: `key:text`, several separated by blanks. */
+/** `delay`, `expires`, `deadline`: such as `10m`. `tags`: `key:text`, several separated by blanks. */
 type RunTimes = {
   readonly delay: string;
   readonly expires: string;
@@ -58,11 +58,11 @@ export function RunPanel(props: {
         });
         const { job_id } = JSON.parse(answer) as { job_id: string };
         setJobId(job_id);
-        // The job is followed, though the focus stays in the form.
+        // Ends the freeze of the form, so that the status of the job is updated although the focus stays in the form.
         letGo();
         return { text: 'The job is on disk.', link: { text: 'Show the job', href: href('job', job_id) } };
       } catch (error) {
-        // What is said beside the fields is not said again below them.
+        // An error that is shown beside its field is not shown again below the form.
         if (error instanceof Refusal && !editor.refuse(error)) setProblem(error);
         throw error;
       }
@@ -74,7 +74,7 @@ export function RunPanel(props: {
       <form
         class="run-form"
         aria-label={`Run ${name}`}
-        // What is edited does not change under the hands of the user.
+        // Updates wait while the form has the focus, so that it does not change while the user edits it.
         onFocusIn={hold}
         onInput={hold}
         onFocusOut={event => {

@@ -1,4 +1,4 @@
-// A payload while it is edited, by the form that its schema makes or as JSON.
+// The state of a payload while the user edits it, in a form made of its schema or as JSON.
 import { useState } from 'preact/hooks';
 import { indented, type Refusal, rawMember } from '../../core/api.ts';
 import {
@@ -23,7 +23,7 @@ export type PayloadEditor = {
   readonly onText: () => void;
   /** The payload as JSON; null: something is wrong with it, which the form then shows. */
   readonly read: () => string | null;
-  /** Shows what the service refused beside its fields. Returns whether all of it is shown there. */
+  /** Shows the errors of a refusal beside the fields to which they belong. Returns whether the refusal needs no other place. */
   readonly refuse: (refusal: Refusal) => boolean;
 };
 

@@ -28,7 +28,7 @@ export function CompareScreen(): JSX.Element {
   const after = useTimeline(b);
   const known = after.data ?? before.data;
   const runs = useLatestRuns(known && known.plugin === 'pipeline' ? known.command : null);
-  // Without a first run, it is the one before the second.
+  // If only run B is chosen, run A is the run before it.
   const proposed = a === null && b !== null ? runBefore(runs, b) : undefined;
   useEffect(() => {
     if (proposed !== undefined) setQuery({ a: proposed });

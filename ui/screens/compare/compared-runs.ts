@@ -33,7 +33,7 @@ export function comparedSteps(before: RunTimeline, after: RunTimeline): Compared
   return [...steps.values()];
 }
 
-/** The step whose time on the critical path has changed most; null: no step has a different one. */
+/** The step whose time on the critical path has changed most; null if it has changed for no step. */
 export function mostChanged(steps: readonly ComparedRunStep[]): ComparedRunStep | null {
   const change = ({ pathBefore, pathAfter }: ComparedRunStep) => Math.abs(pathAfter - pathBefore);
   const most = steps.reduce<ComparedRunStep | null>(
@@ -43,7 +43,7 @@ export function mostChanged(steps: readonly ComparedRunStep[]): ComparedRunStep 
   return most && change(most) > 0 ? most : null;
 }
 
-/** How many jobs of the step have ended and ran, which is how many samples its times have. */
+/** The number of samples of the step's times: how many of its jobs have ended. */
 export function samplesOf(step: RunStep | null): number {
   if (step === null) return 0;
   const { succeeded = 0, cancelled = 0 } = step.by_status;

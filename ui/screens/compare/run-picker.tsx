@@ -16,13 +16,13 @@ export type ListedRun = {
   readonly counts?: { readonly reused?: number };
 };
 
-/** The latest runs of a pipeline, newest first. Null: it is not known yet. */
+/** The latest runs of a pipeline, newest first. `pipeline`: null while it is not known, and then the list is empty. */
 export function useLatestRuns(pipeline: string | null): readonly ListedRun[] {
   const query = queryText({ plugin: 'pipeline', command: pipeline ?? undefined, limit: '50' });
   return useResource<{ jobs: ListedRun[] }>(pipeline === null ? null : `/jobs${query}`).data?.jobs ?? [];
 }
 
-/** The run before this one; preferably not a rerun of what had failed, which has only some of the jobs. Undefined: none is listed. */
+/** The run before this one, preferably one that reused no jobs, because a run that did has fewer of its own. Undefined: none is listed. */
 export function runBefore(runs: readonly ListedRun[], id: string): string | undefined {
   const at = runs.findIndex(({ job_id }) => job_id === id);
   const earlier = at < 0 ? [] : runs.slice(at + 1);

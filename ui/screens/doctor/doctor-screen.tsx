@@ -1,4 +1,4 @@
-// The checks of the environment and of the store, run again by hand.
+// The checks of the doctor, which the user can run again, and the selfcheck of the store.
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { Refusal, request } from '../../core/api.ts';
@@ -52,7 +52,7 @@ export function DoctorScreen(): JSX.Element {
   );
 }
 
-/** `health`: undefined until it is there. */
+/** `health`: undefined until it has arrived. */
 function HealthStats({ health }: { health: Health | undefined }): JSX.Element {
   return (
     <div class="stats">

@@ -22,7 +22,7 @@ export const kinds = [
   'worker',
 ] as const;
 
-/** The events with new ones before them. */
+/** The newest `keptMax` events, newest first. `kept`: newest first. `heard`: the new ones, oldest first. */
 export function withNew(kept: readonly HeardEvent[], heard: readonly HeardEvent[]): readonly HeardEvent[] {
   return [...heard.toReversed(), ...kept].slice(0, keptMax);
 }

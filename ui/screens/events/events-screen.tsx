@@ -99,7 +99,7 @@ function stateText(frozen: boolean, waiting: number): string {
   }[connection.value];
 }
 
-/** The events since the screen was opened. While it is frozen, here or as all updates are (`isFrozen`), new ones wait. */
+/** The events since the screen was opened. While the screen is frozen (`frozen`), or all updates wait (`isFrozen`), new events wait. */
 function useHeard(wanted: readonly string[], frozen: boolean) {
   const [shown, setShown] = useState<readonly HeardEvent[]>([]);
   const [waiting, setWaiting] = useState(0);
@@ -145,7 +145,7 @@ function jobOf({ data }: HeardEvent): string | null {
   return typeof data['job_id'] === 'string' ? data['job_id'] : null;
 }
 
-/** Goes to the job of the event, or to what it is about. */
+/** Opens the job of the event or, if the event has no job, its subject. */
 function open(event: HeardEvent): void {
   const job = jobOf(event);
   const to = job === null ? subjectOf(event).href : href('job', job);

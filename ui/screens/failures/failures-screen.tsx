@@ -1,4 +1,4 @@
-// The groups of failed jobs: how many, since when, what they said; and what can be done with them.
+// The groups of failed jobs: how many jobs, since when, with which errors; and what can be done with a group.
 import type { JSX } from 'preact';
 import { useLayoutEffect, useState } from 'preact/hooks';
 import { count, counted } from '../../core/format.ts';
@@ -68,7 +68,7 @@ export function FailuresScreen(): JSX.Element {
     live: ['job.failed', 'job.timed_out', 'job.dead', 'pipeline.failed', 'pipeline.timed_out'],
     everyMs: 15_000,
   });
-  // Further pages belong to the minute of the first.
+  // The minute stays while further pages are shown or requested, because their cursors belong to the path with this minute.
   useLayoutEffect(() => {
     if (pages.length < 2 && !loadingMore) setMinuteMs(presentMinuteMs());
   });
@@ -188,7 +188,7 @@ function Group({ group }: { group: FailureGroup }): JSX.Element {
   );
 }
 
-/** Reruns the jobs of the group after a dry run. Absent if the token may not. */
+/** A button that reruns the jobs of the group, after a dry run. Absent if the token lacks the scopes for it. */
 function RerunGroup({ group }: { group: FailureGroup }): JSX.Element | null {
   const { fingerprint, plugin, command, pattern } = group;
   const mayRun = may('plugin:rw') || (may('plugin:ro') && plugin !== 'pipeline');

@@ -1,4 +1,4 @@
-// How far an action over many jobs has come. On the page of the action's job.
+// Shows how far an action on many jobs has come, on the page of the action's own job.
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { count } from '../../core/format.ts';

@@ -1,4 +1,4 @@
-// What can be done to a job: cancel, rerun, run now, reschedule. Which buttons there are depends on the token and the state of the job.
+// What can be done to a job: cancel, rerun, run now, reschedule. The token and the state of the job decide which buttons are shown.
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { act } from '../../core/actions.ts';

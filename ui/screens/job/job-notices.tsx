@@ -29,7 +29,7 @@ export function JobNotices({ job }: { job: ShownJob }): JSX.Element | null {
     last_error: error,
   } = job;
   const notices: ComponentChildren[] = [];
-  // A run that waits for its jobs is simply under way.
+  // A run that waits for its jobs needs no notice, because it is under way.
   if (waits && waits.reason !== 'children')
     notices.push(
       <Notice key="waits" kind="waits">

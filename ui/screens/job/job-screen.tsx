@@ -67,7 +67,7 @@ export function JobScreen(): JSX.Element {
   );
 }
 
-/** It stays in its place when the job arrives: so does the focus, and what a button has said. */
+/** Keeps its place among the components when the job arrives, so that the focus and the state of the copy button are kept. */
 function JobSubtitle({ id, job }: { id: string; job?: ShownJob }) {
   return (
     <span class="run-subtitle">
@@ -86,7 +86,7 @@ function JobTimes({ job }: { job: ShownJob }) {
   useEffect(() => timeline.reload(), [job.status, job.attempt]);
   const [step] = timeline.data?.steps ?? [];
   const [path] = timeline.data?.critical_path ?? [];
-  // The times of a job that has run take their room before they are there.
+  // Keeps room for the times of a job that has run until they have arrived.
   if (!timeline.data && !timeline.error && isSettled(job) && job.started_at !== null)
     return <div class="where where-loading" />;
   if (!step || !path) return null;
@@ -155,7 +155,7 @@ function Facts({ job }: { job: ShownJob }) {
         {value}
       </a>,
     ]);
-  // The service itself carries out actions; it has no stopwatch.
+  // Actions are carried out by the service itself, which no stopwatch measures.
   if (!isRun(job) && job.plugin !== 'headgate')
     facts.push([
       'Times of its command',

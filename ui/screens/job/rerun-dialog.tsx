@@ -17,14 +17,14 @@ export type RerunDialogProps = {
   readonly onClose: () => void;
 };
 
-/** The payload of the old job, and what its command or pipeline takes now. */
+/** The payload of the old job, and the present input schema of its command or pipeline (`schemaOf`). */
 type Old = { readonly payload: string; readonly schema: PayloadSchema | undefined };
 
 export function RerunDialog({ job, from: proposed, onClose }: RerunDialogProps): JSX.Element {
   const [from, setFrom] = useState(proposed);
   const [reason, setReason] = useState('');
   const [delay, setDelay] = useState('');
-  /** Null: it is not there yet, or the token may not read it. */
+  /** Null: it has not arrived yet, or the token may not read it. */
   const [old, setOld] = useState<Old | null>(null);
   const [error, setError] = useState<Refusal | null>(null);
   const editor = useRef<PayloadEditor | null>(null);
@@ -42,7 +42,7 @@ export function RerunDialog({ job, from: proposed, onClose }: RerunDialogProps):
   }, []);
   const title = `Rerun ${jobTitle(job)}`;
   const confirm = async () => {
-    // A payload that was not edited is not sent: the service takes the stored one.
+    // A payload that was not edited is not sent, because the service then takes the stored one.
     const isEdited = from === 'start' && editor.current?.isEdited === true;
     const payload = isEdited ? editor.current!.read() : null;
     if (isEdited && payload === null) return false;
@@ -97,7 +97,7 @@ export function RerunDialog({ job, from: proposed, onClose }: RerunDialogProps):
   );
 }
 
-/** The old payload, to be edited. `editor` is set to what somebody makes of it. */
+/** The form for the payload of the new job, which begins with the old payload. Sets `editor` to the state of the form. */
 function OldPayload({ old, editor }: { old: Old; editor: { current: PayloadEditor | null } }): JSX.Element {
   const own = usePayload(old.schema, old.payload);
   editor.current = own;

@@ -13,7 +13,7 @@ export function RescheduleDialog({ job, onClose }: { job: ShownJob; onClose: () 
   const title = `Reschedule ${jobTitle(job)}`;
   const confirm = () =>
     act(title, async () => {
-      // A time of the field is in the time zone of the browser.
+      // The field gives a time in the time zone of the browser; the API gets it in UTC.
       const body = at !== '' ? { run_at: new Date(at).toISOString() } : { delay };
       const { run_at: runAt } = await request<{ run_at: string }>('POST', `/job/${job.job_id}/reschedule`, body);
       return `It runs at ${exact(new Date(runAt))}.`;

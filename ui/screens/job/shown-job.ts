@@ -75,7 +75,7 @@ export function isSettled({ status }: Pick<ShownJob, 'status'>): boolean {
   return settled.has(status);
 }
 
-/** Whether the job is an action over many jobs. */
+/** Whether the job is an action on many jobs. */
 export function isAction({ plugin }: Pick<ShownJob, 'plugin'>): boolean {
   return plugin === 'headgate';
 }
@@ -103,7 +103,7 @@ function callPath(job: Pick<ShownJob, 'plugin' | 'command'>): string {
   return isRun(job) ? `/pipeline/${job.command}` : `/plugin/${job.plugin}/${job.command}`;
 }
 
-/** A call that does the same again, for a shell. `payload` is JSON text. */
+/** A shell command with curl that makes the call of the job again. `payload` is JSON text. */
 export function curlOf(job: Pick<ShownJob, 'plugin' | 'command'>, origin: string, payload: string | undefined): string {
   const body = payload === undefined ? '{}' : `{"payload":${payload}}`;
   return [
@@ -114,7 +114,7 @@ export function curlOf(job: Pick<ShownJob, 'plugin' | 'command'>, origin: string
   ].join(' \\\n  ');
 }
 
-/** The same for JavaScript in Node. */
+/** Like `curlOf`, but JavaScript for Node. */
 export function scriptOf(
   job: Pick<ShownJob, 'plugin' | 'command'>,
   origin: string,
@@ -128,7 +128,7 @@ export function scriptOf(
 const { job_id: id } = await response.json();`;
 }
 
-/** The same as a command of headgate. */
+/** Like `curlOf`, but a command of headgate. */
 export function commandOf(job: Pick<ShownJob, 'plugin' | 'command'>, payload: string | undefined): string {
   const call = isRun(job) ? `pipeline run ${job.command}` : `plugin run ${job.plugin} ${job.command}`;
   return `headgate ${call}${payload === undefined ? '' : ` --payload ${quoted(payload)}`}`;

@@ -1,4 +1,4 @@
-// The states of a job as a drawing: the way that it has taken, and the ends, of which it has one.
+// The states of a job as a drawing: the states up to its end, and the five possible ends.
 import type { JSX } from 'preact';
 import { duration } from '../../core/format.ts';
 import { Status, statusText, Time } from '../../parts/index.ts';

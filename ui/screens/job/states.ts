@@ -13,7 +13,7 @@ export type JobState = {
 
 export type JobStates = {
   readonly way: readonly JobState[];
-  /** The ends, of which a job has one. */
+  /** The possible ends. A job reaches one of them. */
   readonly ends: readonly JobState[];
 };
 
@@ -31,7 +31,7 @@ export function statesOf(job: ShownJob): JobStates {
   way.push({
     name: 'queued',
     is: isQueued ? 'now' : hasStarted || hasEnded ? 'done' : 'ahead',
-    // The time at which a job that never waited came into the queue is that of its acceptance.
+    // Null for a job that was never delayed: it came into the queue when it was accepted.
     at: waits === 'run_at' || runAt === undefined ? null : runAt,
     note: isQueued ? queueNote(job) : '',
   });
@@ -55,7 +55,7 @@ export function statesOf(job: ShownJob): JobStates {
   };
 }
 
-/** Why the job is still queued. What the queue of a schedule waits for has ids in it, and is in the notice above. */
+/** Why the job is still queued. The detail for `schedule_queue` contains ids of jobs, so only the notice above the drawing has it. */
 function queueNote({ waits_for: waits }: ShownJob): string {
   if (!waits) return '';
   return waits.reason === 'schedule_queue' ? 'behind the job before it' : waits.detail;

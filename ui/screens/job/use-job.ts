@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { type Resource, useResource } from '../../core/resource.ts';
 import { isSettled, type ShownJob } from './shown-job.ts';
 
-/** Large values are left out. An ended job does not change, apart from its reruns. */
+/** The job without large values. It is fetched again after events until it has ended; later only its reruns change. */
 export function useJob(id: string | null): Resource<ShownJob> {
   const [isOpen, setOpen] = useState(true);
   const job = useResource<ShownJob>(id && `/job/${id}?result=short`, { live: isOpen ? ['job.*', 'pipeline.*'] : [] });

@@ -107,7 +107,7 @@ function shown(json: string): string {
   return json.length <= indentedMax ? indented(json) : json;
 }
 
-/** Copies a call that does the same again. */
+/** Buttons that copy the call of the job, in three forms. */
 function CopyAs({ job, payload }: { job: ShownJob; payload: string }) {
   return (
     <>

@@ -42,7 +42,7 @@ export function whereOf(filters: JobFilters, children: boolean): Record<string, 
   return where;
 }
 
-/** Times are shown as the clock of the browser has them. */
+/** The value of a filter as its chip shows it: times are in the time zone of the browser. */
 export function chipText(name: FilterName, value: string): string {
   const date = name === 'from' || name === 'to' ? new Date(value) : null;
   return date === null || Number.isNaN(date.getTime()) ? value : `${day(date)} ${clock(date)}`;

@@ -19,11 +19,11 @@ export type JobPages = {
   readonly isLoading: boolean;
   /** Whether the last attempt to get more rows was refused. */
   readonly hasFailed: boolean;
-  /** Shows the first page again, which is live. Null: nothing else is shown. */
+  /** Shows only the first page again, which is live. Null: no later page is shown. */
   readonly newest: (() => void) | null;
 };
 
-/** Pages after the first, for one choice of filters. While there are any, the list stays as it is. */
+/** The rows of the first and the later pages for the path `of`, which has the filters. While they are shown, the list is not updated. */
 type LaterPages = { readonly of: string; readonly rows: readonly JobRow[]; readonly cursor: string | undefined };
 
 export function useJobPages(filters: JobFilters): JobPages {
@@ -31,7 +31,7 @@ export function useJobPages(filters: JobFilters): JobPages {
   const [later, setLater] = useState<LaterPages | null>(null);
   const [isLoading, setLoading] = useState(false);
   const [hasFailed, setFailed] = useState(false);
-  /** The page that was asked for last: its end comes into view more than once until its rows are there. */
+  /** The path of the page that was requested last. The list may ask for the page more than once before its rows have arrived. */
   const asked = useRef<string | null>(null);
   const hasLater = later !== null && later.of === path;
   const first = useResource<JobPage>(path, hasLater ? {} : { live: ['job.*'] });
@@ -42,7 +42,7 @@ export function useJobPages(filters: JobFilters): JobPages {
   }, [path]);
 
   const rows = hasLater ? later.rows : (first.data?.jobs ?? []);
-  // A cursor of other filters does not go on with these.
+  // While the first page still belongs to other filters, its cursor cannot be used with these.
   const firstCursor = first.of === path ? first.data?.next_cursor : undefined;
   const cursor = hasLater ? later.cursor : firstCursor;
   const more = async () => {

@@ -99,7 +99,7 @@ const columns: readonly Column<JobRow>[] = [
   { name: 'Accepted', render: row => <Time at={row.created_at} />, align: 'right', width: '100px' },
 ];
 
-/** Reads the clock only for a job that runs, so that the second does not render all rows. */
+/** Reads the clock only for a job that runs. Otherwise every row would be rendered each second. */
 function Ran({ row }: { row: JobRow }): JSX.Element {
   return <Duration us={ranUs(row, row.status === 'running' ? now.value : 0)} />;
 }

@@ -13,7 +13,7 @@ import type { JobPage } from './job-row.ts';
 type StatusCount = { readonly total: number; readonly isLeast: boolean };
 type StatusCounts = Readonly<Record<string, StatusCount>>;
 
-/** Counts with filters are reads of their own, so they are repeated less often than the list. */
+/** Each count with filters costs a read of its own, so counts are fetched less often than the list. */
 const countEveryMs = 10_000;
 
 export function StatusTabs({ filters }: { filters: JobFilters }): JSX.Element {
@@ -41,7 +41,7 @@ export function StatusTabs({ filters }: { filters: JobFilters }): JSX.Element {
   );
 }
 
-/** A sum with a part that is a lower bound is one, too. */
+/** The sum of the counts. It is a lower bound if one of the counts is. */
 function sumOf(counts: readonly StatusCount[]): StatusCount {
   return {
     total: counts.reduce((sum, { total }) => sum + total, 0),
@@ -58,7 +58,7 @@ function fromOverview(overview: Overview | undefined): StatusCounts | null {
   return Object.fromEntries(Object.entries(overview.counts).map(([name, total]) => [name, { total, isLeast: false }]));
 }
 
-/** One count after another, so that they do not crowd out other reads. */
+/** The counts by status; null until they have arrived. They are fetched one after another, so that they do not crowd out other reads. */
 function useFilteredCounts(query: string | null): StatusCounts | null {
   const [counts, setCounts] = useState<{ readonly of: string; readonly values: StatusCounts } | null>(null);
   const turn = Math.floor(now.value / countEveryMs);
@@ -83,7 +83,7 @@ async function countAll(query: string, signal: AbortSignal): Promise<StatusCount
     }
     return values;
   } catch (error) {
-    // The list shows why a filter is refused; the numbers stay away.
+    // The list shows why a filter is refused. Here, no counts are shown.
     if (signal.aborted || error instanceof Refusal) return null;
     throw error;
   }

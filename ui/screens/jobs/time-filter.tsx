@@ -1,4 +1,4 @@
-// The time of acceptance: a span up to now, and a slider that goes back in it. The list shows what was accepted before the slider's time.
+// The filter by time of acceptance: a span up to now, and a slider in this span. The list shows jobs that were accepted before the slider's time.
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { clock, day, exact, now } from '../../core/format.ts';
@@ -70,7 +70,7 @@ export function TimeFilter({ filters }: { filters: JobFilters }): JSX.Element {
   );
 }
 
-/** The span that began at this time; a URL may have any time. */
+/** The choice that fits a span between these times; `other` if none fits, because a URL may have any time. Empty: no start. */
 function spanOf(startMs: number | null, endMs: number): string {
   if (startMs === null) return '';
   const length = endMs - startMs;

@@ -1,10 +1,10 @@
-// The words of a query in a text, and the part of a long text that has them.
+// Finds the words of a query in a text, and the part of a long text that contains them.
 
 const excerptCharacters = 400;
 /** The characters before the first match that an excerpt shows. */
 const beforeCharacters = 40;
 
-/** A pattern for the words of a query; null: it has none. The service also finds words that differ by accents: those are not marked. */
+/** A pattern for the words of a query; null if it has none. The service ignores accents, but the pattern does not, so it may find fewer words. */
 export function patternOf(query: string): RegExp | null {
   const words = query.match(/[\p{L}\p{N}]+\*?/gu) ?? [];
   const parts = words.map(word => (word.endsWith('*') ? `${word.slice(0, -1)}[\\p{L}\\p{N}]*` : word));

@@ -20,7 +20,7 @@ export function logUs({ created_at, completed_at }: LogView): number {
   return (Date.parse(completed_at) - Date.parse(created_at)) * 1_000;
 }
 
-/** One line of the error or the error output, preferably of the one with the words; null: it has neither. */
+/** One line of the error or the error output, preferably of the one that contains the words; null if the log has neither. */
 export function logLine({ last_error: error, stderr }: LogView, words: string): string | null {
   const texts = [error, stderr].filter((text): text is string => text !== undefined && text !== '');
   const pattern = patternOf(words);

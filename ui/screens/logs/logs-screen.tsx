@@ -32,7 +32,7 @@ type LogsAnswer = {
 };
 
 const statuses = ['succeeded', 'failed', 'timed_out', 'dead', 'cancelled'];
-/** The service sends the whole error output with each log, up to 64 KiB of it, so that a page has few. */
+/** A page has few logs, because the service sends up to 64 KiB of error output with each. */
 const pageSize = '20';
 const statusOptions = [{ value: '', text: 'any' }, ...statuses.map(value => ({ value, text: statusText(value) }))];
 /** The filters that have chips; the others have fields of their own. */
@@ -46,7 +46,7 @@ export function LogsScreen(): JSX.Element {
   const mayRead = may('jobs:result:ro', 'jobs:ro', 'jobs:rw');
   const words = mayRead ? (given['query'] ?? '') : '';
   const path = `/job-logs${queryText({ ...given, query: words, limit: pageSize })}`;
-  // A search is worked for: it is not repeated with each event.
+  // A search is expensive, so it is not repeated after each event.
   const live = words === '' ? { live: ['job.*'] } : {};
   const { first, pages, error, more, loadingMore, loading, reload } = usePages<LogsAnswer>(path, live);
   const logs = pages.flatMap(page => page.logs);
@@ -125,7 +125,7 @@ export function LogsScreen(): JSX.Element {
 function SearchForm({ words, mayRead, loading }: { words: string; mayRead: boolean; loading: boolean }): JSX.Element {
   const [text, setText] = useState(words);
   const [shown, setShown] = useState(words);
-  // The URL has changed by itself, for example by the button of the browser.
+  // The URL was changed elsewhere, for example by the back button of the browser.
   if (shown !== words) {
     setShown(words);
     setText(words);

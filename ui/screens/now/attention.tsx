@@ -16,7 +16,7 @@ const longWaitMs = 60_000;
 /** Groups that failed within this time need attention. */
 const recentFailureMs = 3_600_000;
 
-/** The groups that are shown here; the screen Failures has all. */
+/** The maximum number of groups that are shown here; the screen Failures has all. */
 const groupsShownMax = 5;
 
 type Notice = {
@@ -82,7 +82,7 @@ function pausedNotices(overview: Overview, would: WouldRun | undefined, reload: 
   }));
 }
 
-/** Whether it stops the whole service, or something has failed and is not being tried again. */
+/** Whether the pause stops the whole service, or a breaker made it and does not try again yet. */
 function isUrgent(pause: PauseView): boolean {
   return pause.target.kind === 'system' || (pause.by === 'breaker' && !isHalfOpen(pause, now.value));
 }

@@ -1,4 +1,4 @@
-// The lanes: what waits and runs of each plugin.
+// The lanes: how many jobs of each plugin wait and run.
 import type { JSX } from 'preact';
 import { count, now } from '../../core/format.ts';
 import { href } from '../../core/router.ts';
@@ -80,7 +80,6 @@ function waitedUs({ oldest_queued_at: oldest }: Lane, nowMs: number): number | n
 }
 
 function LaneState({ lane, pause }: { lane: Lane; pause: PauseView | undefined }): JSX.Element {
-  // The pause of a breaker that is half open is listed until its trial job has ended.
   if (lane.breaker === 'open')
     return (
       <span title={lane.hold?.detail}>
@@ -93,6 +92,7 @@ function LaneState({ lane, pause }: { lane: Lane; pause: PauseView | undefined }
       </span>
     );
   if (lane.hold) return <span title={lane.hold.detail}>{pause ? 'paused' : lane.hold.detail}</span>;
+  // While a breaker is half open, its pause is still listed, until the trial job has ended.
   if (pause && lane.breaker !== 'half_open') return <>paused</>;
   if (lane.isolated) return <>isolated</>;
   if (lane.breaker !== undefined && lane.breaker !== 'closed') return <>breaker half open</>;

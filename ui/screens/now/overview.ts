@@ -63,5 +63,5 @@ export type Overview = {
 /** The statuses in the order in which they are shown. */
 export const allStatuses = ['queued', 'running', 'succeeded', 'failed', 'timed_out', 'dead', 'cancelled'] as const;
 
-/** After these the overview is fetched again. */
+/** The types of events after which the overview is fetched again. */
 export const overviewEvents = ['job.*', 'pipeline.*', 'plugin.*', 'system.*', 'action.*', 'config.reloaded'];

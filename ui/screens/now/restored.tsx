@@ -10,7 +10,7 @@ import { resume } from '../../parts/pause.tsx';
 import { overviewEvents } from './overview.ts';
 import { isRestored, type PauseList, type WouldRun, wouldRunText } from './would-run.ts';
 
-/** The commands that the question lists. */
+/** The maximum number of commands that the question lists. */
 const commandsShownMax = 8;
 const meanwhile = 'no schedule fires, and deliveries of webhooks get 503.';
 

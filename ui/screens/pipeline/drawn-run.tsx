@@ -39,7 +39,7 @@ type TimelineAnswer = {
 
 const runsShown = 10;
 
-/** `children`: what follows. It is shown once the runs are known, because their list would move it. */
+/** `children`: the content below the list of runs. It is shown once the list has arrived, because the list would move it. */
 export function DrawnRun(props: { definition: PipelineView; children: ComponentChildren }): JSX.Element {
   const { definition } = props;
   const { name } = definition;
@@ -136,7 +136,7 @@ function tookUs({ created_at, completed_at }: RunRow): number | null {
   return completed_at === null ? null : (Date.parse(completed_at) - Date.parse(created_at)) * 1_000;
 }
 
-/** The counts by the id of the step; only those of this pipeline itself. */
+/** The counts by the id of the step. Steps of pipelines that this one calls are left out. */
 function countsOfSteps({ steps }: TimelineAnswer, pipeline: string): ReadonlyMap<string, DrawnCounts> {
   const found = new Map<string, DrawnCounts>();
   for (const { pipeline: of, step, by_status: by } of steps) {

@@ -21,7 +21,7 @@ export function CommandTimes({ plugin, command }: { plugin: string; command: str
     live: ['job.*'],
     everyMs: 15_000,
   });
-  // The steps of pipelines that use the command are named by their pipelines.
+  // The name of a step of a pipeline (`pipeline/step`) does not say which command of the plugin the step uses, so all such steps are shown.
   const own =
     data?.steps.filter(
       ({ step, sample_count }) => sample_count > 0 && (step.startsWith(`${command}.`) || step.includes('/')),

@@ -45,10 +45,10 @@ export function contextOf(canvas: HTMLCanvasElement, { width, height }: DrawingS
   return context;
 }
 
-/** The part of a strip at its bottom that has a mark for each column with failures. */
+/** The height, in px, of the part at the bottom of a strip that has the marks of columns with failures. */
 const marksPx = 8;
 
-/** An area for the jobs that ran, bars for those that ended, and below them marks where jobs failed. */
+/** Draws an area for the jobs that ran, bars for those that ended, and below them marks where jobs failed. */
 export function drawStrip(
   canvas: HTMLCanvasElement,
   columns: readonly StripColumn[],
@@ -90,7 +90,7 @@ export function drawStrip(
   context.fillRect(0, floor, size.width, 1);
 }
 
-/** A triangle below the columns in which jobs failed: visible beside any number of others, and without its colour. */
+/** Draws a triangle below a column in which jobs failed, so that failures are seen beside any number of other jobs, and without colours. */
 function drawMark(context: CanvasRenderingContext2D, column: StripColumn, bottom: number, colours: StripColours): void {
   const { x, width, failed, timedOut, dead } = column;
   if (failed + timedOut + dead === 0) return;
@@ -103,7 +103,7 @@ function drawMark(context: CanvasRenderingContext2D, column: StripColumn, bottom
   context.fill();
 }
 
-/** Collapsed idle time: a hatched column. */
+/** Draws collapsed idle time as hatched columns. */
 function drawCollapsed(
   context: CanvasRenderingContext2D,
   scale: TimeScale,
@@ -128,7 +128,7 @@ function drawCollapsed(
   }
 }
 
-/** The height of a stretch of the critical path: a job that runs is a full bar, the others differ in height and pattern. */
+/** The height of a stretch of the critical path, as a share of the row. Running is a full bar; the other kinds differ in height and pattern. */
 const pathHeights: { readonly [K in PathKind]: number } = {
   running: 1,
   waiting: 0.55,
@@ -137,7 +137,7 @@ const pathHeights: { readonly [K in PathKind]: number } = {
   commit: 0.3,
 };
 
-/** The critical path: what the job at its head did at each time. */
+/** Draws the critical path: for each time, what the job that the path goes through did. */
 export function drawPath(
   canvas: HTMLCanvasElement,
   path: readonly PathEntry[],

@@ -21,7 +21,7 @@ import { partQuery, type StripView, stripView } from './view.ts';
 
 const bucketsWhole = 500;
 const bucketsPart = 1_000;
-/** How often the timeline of an open run is read: the more jobs it has, the longer the service reads it, and the less often it is asked. */
+/** The interval at which the timeline of an open run is fetched. It grows with the number of jobs, because the service reads longer. */
 const everyMsMin = 1_500;
 const everyMsMax = 60_000;
 const everyMsPerJob = 0.1;
@@ -54,7 +54,7 @@ export function RunScreen(): JSX.Element {
       </Page>
     );
   const shown = job.data ?? timeline.data;
-  // What is above the timeline would move it: they are shown together.
+  // The job and the timeline are shown together, because what is shown of the job above the timeline would move the timeline.
   if (!(job.data || job.error) || !(timeline.data || timeline.error))
     return (
       <Page title={shown ? jobTitle(shown) : 'Run'} subtitle={<RunSubtitle id={id} />}>
@@ -75,7 +75,7 @@ export function RunScreen(): JSX.Element {
           { name: 'job', title: 'Job', href: href('job', id, { view: 'job' }) },
         ]}
       />
-      {/* A token for trees may not read the job itself. */}
+      {/* With the scope jobs:tree:ro alone, the service refuses the job with 403, but not the timeline. */}
       {job.error && job.error.status !== 403 && <Problem error={job.error} retry={job.reload} />}
       {job.data && <JobNotices job={job.data} />}
       {timeline.error && !timeline.data && <Problem error={timeline.error} retry={timeline.reload} />}
@@ -84,7 +84,7 @@ export function RunScreen(): JSX.Element {
   );
 }
 
-/** It stays in its place when the run arrives: so does the focus, and what a button has said. */
+/** Keeps its place among the components when the run arrives, so that the focus and the state of the copy button are kept. */
 function RunSubtitle({
   id,
   job,
@@ -168,7 +168,7 @@ const doing: Readonly<Record<StepShare['kind'], string>> = {
   commit: 'committing',
 };
 
-/** The answer in a sentence: which step took the time, and what failed. */
+/** The result of the run in a sentence: which step took the time, and what failed. */
 function Verdict({ timeline, shares }: { timeline: RunTimeline; shares: readonly StepShare[] }) {
   const { duration_us: durationUs, steps, reused = 0 } = timeline;
   const [longest] = shares;

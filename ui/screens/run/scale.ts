@@ -98,7 +98,7 @@ export function roundStep(us: number): number {
 /** The shortest stretch to which a user can zoom. */
 const shortestUs = 1_000;
 
-/** The span by a factor longer or shorter, around a place in it; at most from 0 to `durationUs`. */
+/** Lengthens or shortens the span by a factor, around a place (a share of the span). The result lies between 0 and `durationUs`. */
 export function zoomed(span: TimeSpan, factor: number, place: number, durationUs: number): TimeSpan {
   const length = span.toUs - span.fromUs;
   const wanted = Math.min(durationUs, Math.max(length * factor, Math.min(shortestUs, durationUs)));
@@ -126,10 +126,10 @@ export function parseSpan(text: string | null, durationUs: number): TimeSpan | n
   return span.toUs > span.fromUs ? span : null;
 }
 
-/** A span of at least this share of the run is all of it: zooming in and out again rounds. */
+/** A span of at least this share of the run counts as the whole run, because zooming in and out again rounds. */
 const wholeShare = 0.999;
 
-/** Undefined for a span that has all of the run: the URL then names none. */
+/** The span as the URL names it. Undefined for the whole run, for which the URL names no span. */
 export function formatSpan({ fromUs, toUs }: TimeSpan, durationUs: number): string | undefined {
   if (toUs - fromUs >= durationUs * wholeShare) return undefined;
   return `${Math.round(fromUs) / 1000}-${Math.round(toUs) / 1000}`;

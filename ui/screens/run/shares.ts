@@ -1,4 +1,4 @@
-// Where the time of a run went: the time on its critical path, by step and by what the job at its head did.
+// Where the time of a run went: the time on its critical path, by step, and by kind: what the job that the path goes through did.
 import { type PathEntry, type RunTimeline, stepKey, stepTitle } from './timeline.ts';
 
 export const pathKinds = ['running', 'waiting', 'handing_out', 'retrying', 'commit'] as const;
@@ -41,7 +41,7 @@ export type StepShare = {
   readonly title: string;
   readonly us: number;
   readonly share: number;
-  /** The kind that took most of it. */
+  /** The kind that took most of the step's time. */
   readonly kind: PathKind;
 };
 

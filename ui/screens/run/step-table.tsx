@@ -1,4 +1,4 @@
-// The figures of all steps of a run as a table, which also stands for the drawing.
+// The figures of all steps of a run as a table, for those who cannot use the drawing.
 import type { JSX } from 'preact';
 import { count, duration, percent } from '../../core/format.ts';
 import type { StepShare } from './shares.ts';

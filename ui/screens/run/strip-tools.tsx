@@ -1,4 +1,4 @@
-// Around the strips of a run: what zooms them, and what they show.
+// The tools around the strips of a run: buttons and drags that zoom, the legend, and the labels of the time axis.
 import type { ComponentChildren, JSX } from 'preact';
 import { useRef, useState } from 'preact/hooks';
 import { duration } from '../../core/format.ts';
@@ -71,7 +71,7 @@ export function StripLegend(): JSX.Element {
 /** The narrowest drag that zooms, in pixels. */
 const dragPx = 6;
 
-/** The rows, across which a drag zooms. The lane is the column of the strips. */
+/** The rows of the strips. A drag across a strip zooms. */
 export function Lane(props: {
   scale: TimeScale;
   width: number;
@@ -119,7 +119,7 @@ export function Lane(props: {
   );
 }
 
-/** The narrowest label of the axis, in pixels. */
+/** The room for each label of the axis, in pixels. */
 const tickPx = 90;
 
 export function Ticks({ scale, width }: { scale: TimeScale; width: number }): JSX.Element {

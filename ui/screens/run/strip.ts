@@ -27,7 +27,8 @@ export function runningIn({ buckets, by_status: { running = 0 } }: Pick<RunStep,
     started += bucket[0];
     ended += bucket[1];
   }
-  // Jobs that were cancelled, or whose deadline passed, before they started. A cancel ends those first.
+  // The number of jobs that were cancelled, or whose deadline passed, before they started. The first ends by a cancel or a deadline are taken
+  // for theirs, because a cancel ends jobs that have not started before it ends running ones.
   let neverStarted = Math.max(0, ended + running - started);
   let now = 0;
   return buckets.map(([starts, ends, , timedOut, , cancelled]) => {
@@ -61,7 +62,7 @@ export function stripColumns(step: StepBuckets, scale: TimeScale, widthPx: numbe
     }
     const from = Math.floor(left / columnPx);
     addTo(columns, from * columnPx, columnPx, bucket, most);
-    // A bucket that reaches into the next columns runs there, too.
+    // If a bucket reaches into the next columns, its running jobs count there, too.
     for (let next = from + 1; next * columnPx < right; next++) addTo(columns, next * columnPx, columnPx, quiet, most);
   }
   return [...columns.values()].sort((a, b) => a.x - b.x);
@@ -115,7 +116,7 @@ export function idleSpans(steps: readonly RunStep[], bucketUs: number, durationU
   return spans;
 }
 
-/** What one bucket, or several, had: for the text under the pointer and for the table that stands for the drawing. */
+/** The counts of the buckets between two times, for the text under the pointer. */
 export function countsBetween(step: StepBuckets, { fromUs, toUs }: TimeSpan): StripColumn {
   const { bucketUs, firstUs } = step;
   const first = Math.max(0, Math.floor((fromUs - firstUs) / bucketUs));

@@ -29,7 +29,7 @@ const pathPx = 18;
 
 export type StripsProps = {
   readonly timeline: RunTimeline;
-  /** The same with the buckets of a part of its time, if one is in view. */
+  /** The timeline with finer buckets for the part of the run in view. Undefined: the whole run is in view, or the part has not arrived. */
   readonly part: RunTimeline | undefined;
   readonly shares: readonly StepShare[];
   readonly view: StripView;

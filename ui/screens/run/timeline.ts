@@ -1,4 +1,4 @@
-// The answer of GET /job/{job_id}/timeline, and what follows from its figures alone.
+// The answer of GET /job/{job_id}/timeline, and functions that derive names, times and sums from it.
 
 export type StepPercentiles = {
   readonly p50: number;
@@ -73,7 +73,7 @@ export type RunTimeline = {
   readonly to: string;
   readonly duration_us: number;
   readonly bucket_us: number;
-  /** When the first bucket begins, if only a part of the time is divided: it then has all that was before the part. */
+  /** Set if the buckets divide only a part of the time: when the first bucket begins. It also has everything that was before the part. */
   readonly buckets_from?: string;
   readonly count: number;
   readonly reused?: number;

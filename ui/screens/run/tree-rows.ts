@@ -62,7 +62,7 @@ export function treeRows({ branches, open }: TreeState, root: string): TreeRow[]
   return rows;
 }
 
-/** Adds a page. A branch that fits into one page has its oldest job first, a longer one its newest, as the pages come. */
+/** Adds a page. A branch that fits into one page has its oldest job first. A longer branch has its newest job first, as its pages arrive. */
 export function withPage(
   state: TreeState,
   parent: string,

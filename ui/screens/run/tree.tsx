@@ -17,7 +17,7 @@ const aroundRows = 8;
 
 type JobsPage = { readonly jobs: readonly TreeChild[]; readonly total: number; readonly next_cursor?: string };
 
-/** `version` changes when the tree may have changed: what has been read is then read again. */
+/** `version` changes when the tree may have changed. Branches that have been read are then read again. */
 export function RunTree({ run, version }: { run: string; version: number }): JSX.Element {
   const [state, setState] = useState(emptyTree);
   const [error, setError] = useState<Refusal | null>(null);
@@ -63,7 +63,7 @@ export function RunTree({ run, version }: { run: string; version: number }): JSX
   const rows = useMemo(() => treeRows(state, run), [state, run]);
   const first = Math.max(0, Math.floor(top / rowPx) - aroundRows);
   const shown = rows.slice(first, first + Math.ceil(viewPx / rowPx) + 2 * aroundRows);
-  // What is missing is read when its row comes into view.
+  // The next page of a branch is read when the row that stands for it comes into view.
   const missing = shown.find(row => row.kind === 'more' && state.branches.has(row.parent));
   useEffect(() => {
     if (missing?.kind === 'more' && error === null) void read(missing.parent);

@@ -1,4 +1,4 @@
-// What of the time axis is in view, as the URL keeps it.
+// Which part of the time axis is in view. The URL keeps it.
 import { parseSpan, type TimeSpan } from './scale.ts';
 import { microsOf, type RunTimeline } from './timeline.ts';
 
@@ -18,13 +18,13 @@ export function stripView(query: URLSearchParams, durationUs: number): StripView
   };
 }
 
-/** How much of the time around the part in view is read with it, so that a small movement reads nothing new into view. */
+/** How much time before and after the part in view is fetched with it, as a share of its length, so that a small movement shows no gap. */
 const around = 0.5;
 
 /** Times in the URL are cut to milliseconds. */
 const msUs = 1_000;
 
-/** The parameters of the timeline of the part in view. */
+/** The parameters that request the timeline of the part in view; null if the whole run is in view. */
 export function partQuery({ span, isZoomed }: StripView, { from }: RunTimeline): string | null {
   if (!isZoomed) return null;
   const length = span.toUs - span.fromUs;
@@ -33,7 +33,7 @@ export function partQuery({ span, isZoomed }: StripView, { from }: RunTimeline):
   return `from=${first}&to=${last}`;
 }
 
-/** Whether the buckets of a timeline, apart from those for what lies outside, have all of the span. */
+/** Whether the buckets of a part cover the span. The first and the last bucket do not count, because they also have what lies outside. */
 export function covers(part: RunTimeline, { fromUs, toUs }: TimeSpan): boolean {
   const { from, buckets_from: first, bucket_us: bucketUs, steps, duration_us: durationUs } = part;
   if (first === undefined || steps.length === 0) return false;

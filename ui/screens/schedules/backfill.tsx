@@ -1,4 +1,4 @@
-// Fires the occurrences of a stretch of the past, after a dry run that counts them.
+// Fires the occurrences of a schedule between two times, after a dry run that counts them.
 import type { JSX } from 'preact';
 import { useRef, useState } from 'preact/hooks';
 import { act } from '../../core/actions.ts';

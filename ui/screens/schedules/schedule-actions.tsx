@@ -20,7 +20,8 @@ export function ScheduleActions(props: {
   const { id, state } = schedule;
   if (!may('control:rw') || state === 'removed') return null;
   const path = `/schedule/${encodeURIComponent(id)}`;
-  // A pipeline, and a command that writes, need plugin:rw; a command that reads is refused by the service if the token lacks both.
+  // A pipeline, and a command that writes, need plugin:rw; a command that reads needs plugin:ro. The page does not know whether a command
+  // writes, so with plugin:ro alone the button is shown, and the service may refuse the call.
   const mayRun = may('plugin:rw', ...(schedule.pipeline === undefined ? ['plugin:ro'] : []));
   const resume = async () => {
     if (

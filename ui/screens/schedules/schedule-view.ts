@@ -44,10 +44,10 @@ export type ScheduleView = {
   readonly history?: readonly FiringView[];
 };
 
-/** The length of a time up to its minutes. */
+/** The number of characters of a time (`exact`) up to its minutes. */
 const minuteEnd = 16;
 
-/** When it fires, in words if that is simple. */
+/** When the schedule fires, in words if its cron expression is simple. */
 export function timesText({ cron, every_ms: every, at, timezone }: ScheduleView): string {
   if (cron !== undefined) {
     const zone = timezone === undefined || timezone === 'UTC' ? ' UTC' : ` ${timezone}`;
@@ -76,7 +76,7 @@ export const scheduleEvents = [
   'pipeline.*',
 ];
 
-/** What the questions about a schedule get. */
+/** The properties of the dialogs about a schedule. */
 export type QuestionProps = {
   readonly id: string;
   readonly path: string;

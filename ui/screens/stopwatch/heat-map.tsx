@@ -1,4 +1,4 @@
-// The heat map of a step on a canvas. The cell that is chosen, by pointer or by arrow keys, is told below, with its jobs.
+// The heat map of a step on a canvas. The pointer or the arrow keys choose a cell, whose figures and jobs are shown below the map.
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { clock, count, counted, duration } from '../../core/format.ts';

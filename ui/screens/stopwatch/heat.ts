@@ -1,12 +1,12 @@
-// A heat map: time from left to right, durations from below to above in powers of two, and the number of samples as colour.
+// A heat map: time from left to right, durations from bottom to top in powers of two, and the number of samples as colour.
 import type { HeatCell, MeasuredWindow } from './measured.ts';
 
 export type PlacedCell = {
   readonly cell: HeatCell;
-  /** The column from the left and the row from above. */
+  /** The column from the left and the row from the top. */
   readonly column: number;
   readonly row: number;
-  /** From 0 to 1: the root of its share of the fullest cell, so that few samples stay visible. */
+  /** From 0 to 1: the square root of its samples as a share of those of the fullest cell. The root keeps few samples visible. */
   readonly heat: number;
 };
 
@@ -53,7 +53,7 @@ export function cellAt(grid: HeatGrid, x: number, y: number, width: number, heig
 
 export type HeatDirection = 'left' | 'right' | 'up' | 'down';
 
-/** The next cell with samples in a direction: the nearest one, cells of the same row or column first. */
+/** The nearest cell with samples in a direction, preferably in the same row or column; `from` itself if there is none. */
 export function cellBeside(grid: HeatGrid, from: PlacedCell, direction: HeatDirection): PlacedCell {
   const isAcross = direction === 'left' || direction === 'right';
   const sign = direction === 'left' || direction === 'up' ? -1 : 1;

@@ -44,7 +44,7 @@ export type SeriesColumns = {
   readonly p99: readonly (number | null)[];
 };
 
-/** One point for each bucket of the window, also for those without samples. */
+/** One point for each bucket of the window, including buckets without samples. */
 export function seriesColumns(
   { from, to, bucket_minutes: minutes = 1 }: MeasuredWindow,
   { series = [] }: MeasuredStopwatchStep,

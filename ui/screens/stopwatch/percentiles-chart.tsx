@@ -104,7 +104,7 @@ function optionsOf({ fromMs, toMs }: TimeWindow, width: number, compares: boolea
   };
 }
 
-/** The style of the marks in the legend, as that of the lines. */
+/** The style of each series' mark in the legend, which is that of its line. */
 const markers = ['', 'dotted', 'dashed', 'solid', 'dashed'];
 
 /** The last bucket of a series that has samples; -1: none has. */

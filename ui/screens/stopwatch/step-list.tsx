@@ -19,7 +19,7 @@ export function StepList({ window, before, picked, onPick }: StepListProps): JSX
   const list = useRef<HTMLElement>(null);
   useEffect(() => {
     const row = list.current?.querySelector<HTMLElement>('.strip-picked');
-    // The first row in view is below the heading, which stays in place.
+    // Leaves room above the row for the heading, which stays in place when the list is scrolled.
     if (row) list.current!.scrollTop = row.offsetTop - 3 * row.offsetHeight;
   }, [window.plugin]);
   const old = new Map(before?.steps.map(step => [step.step, step]));

@@ -30,7 +30,7 @@ export function StopwatchScreen(): JSX.Element {
   const { id, query } = place.value;
   const plugins = useResource<{ plugins: { name: string }[] }>('/plugins');
   const names = plugins.data?.plugins.map(({ name }) => name) ?? [];
-  // A single plugin need not be chosen.
+  // If there is only one plugin, it is chosen.
   const plugin = id ?? (names.length === 1 ? names[0]! : null);
   const known = plugin !== null && !names.includes(plugin) ? [plugin, ...names] : names;
   return (
@@ -208,7 +208,7 @@ function StepOverTime({ plugin, step, window, against }: StepOverTimeProps) {
   const oldP95 = useMemo(() => (old && before.data ? seriesColumns(before.data, old).p95 : null), [old]);
   if (current.error && !data) return <Problem error={current.error} retry={current.reload} />;
   if (!data || !measured || !columns) return <Loading rows={8} />;
-  // The axis is the window asked for. The service may have begun the window a minute earlier.
+  // The axis of the chart is `window`, because the window of the answer may begin a minute earlier.
   const zoom = (zoomed: TimeWindow) => setQuery(stretchIn(zoomed));
   const { sample_count: samples, p50_us, p95_us, p99_us } = measured;
   if (samples === 0 && !old?.sample_count)

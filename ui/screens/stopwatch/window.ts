@@ -24,7 +24,7 @@ export const comparisons = [
   { name: 'own', text: 'other times' },
 ] as const;
 
-/** The window that the parameters `from` and `to` or `range` of the URL name. It has whole minutes, as the service counts. */
+/** The window that the parameters `from` and `to`, or `range`, of the URL name. It consists of whole minutes, in which the service counts. */
 export function windowOf(query: URLSearchParams, nowMs: number): TimeWindow {
   const own = timesIn(query, 'from', 'to');
   if (own !== null) return own;
@@ -53,7 +53,7 @@ export function comparedWindow({ fromMs, toMs }: TimeWindow, query: URLSearchPar
   return shiftMs === 0 ? null : { fromMs: fromMs - shiftMs, toMs: toMs - shiftMs };
 }
 
-/** A time to the minute, in the time zone of the browser; with its day in windows of more than one. */
+/** A time to the minute, in the time zone of the browser. In windows of more than one day, it has its day, too. */
 export function minuteText(ms: number, windowMs: number): string {
   const date = new Date(ms);
   const two = (n: number) => String(n).padStart(2, '0');

@@ -1,5 +1,5 @@
-// The vault: names, grants and ages of secrets, never values. Its admin token stays in the memory of this screen, and each reading is asked
-// for by hand, because the vault audits it.
+// The vault: names, grants and ages of secrets, never values. Its admin token stays in the memory of this screen. The vault audits each
+// reading, so only the user starts one.
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { Refusal, send } from '../../core/api.ts';
