@@ -18,8 +18,8 @@ export type Admitted = {
   readonly params: { readonly [name: string]: string };
   readonly caller: Caller | null;
   /**
-   * The 405 if the path has no route for the method; otherwise null. With a 405, `route` is a route of the path for another method; a refusal
-   * by the `find` of this route is sent instead of the 405.
+   * The 405 if the path has no route for the method; otherwise null. With a 405, `route` is a route of the path for another method. If the
+   * `find` of that route refuses the request, its refusal is sent instead of the 405.
    */
   readonly wrongMethod: HttpProblem | null;
 };
@@ -42,7 +42,10 @@ export type AdmissionRequest = {
   readonly vault: Pick<VaultCalls, 'adminDigest'> | undefined;
 };
 
-/** The refusal of a request whose end another parser could find elsewhere, or whose end this HTTP server cannot find; otherwise null. */
+/**
+ * Checks the framing of a request. Refuses doubtful framing (400), and a chunked body if this HTTP server does not accept one (411). Null: the
+ * framing is sound. `takesChunks`: whether the HTTP server accepts chunked bodies.
+ */
 export function checkFraming({ framing, contentLength }: RequestHead, takesChunks: boolean): HttpProblem | null {
   if (framing === 'sound' && (contentLength !== null || takesChunks)) return null;
   if (takesChunks || contentLength !== null) {

@@ -10,7 +10,7 @@ export type Caller = {
   /** The `submitted_by` of the caller's jobs. */
   readonly origin: string;
   readonly scopes: ReadonlySet<string>;
-  /** The SHA-256 of the caller's API token (for a session: of the API token from which it came); empty on listeners that have no tokens. */
+  /** The `sha256` of the caller's API token (for a session: of the API token from which it came); empty on listeners that have no tokens. */
   readonly tokenDigest: string;
   /** When the API token expires or the session ends, whichever is earlier; null: never. */
   readonly expiresAtMs: number | null;
@@ -51,7 +51,7 @@ type KnownToken = { readonly digest: Buffer; readonly expiresAtMs: number | null
 
 /**
  * Makes the function that authenticates callers. API tokens are looked up by the SHA-256 of the presented token. A caller cannot choose a
- * digest byte by byte, so the duration of the lookup does not help to guess a token. The comparison that decides takes constant time.
+ * digest byte by byte, so the duration of the lookup does not help to guess a token. The final comparison of digests takes constant time.
  */
 export function makeAuthenticate(
   nowMs: () => number,
@@ -102,8 +102,8 @@ export function makeAuthenticate(
 }
 
 /**
- * The last header with a configured API token, even an expired one. Most callers repeat their header, and comparing it takes a quarter of the
- * time of hashing its token.
+ * Remembers the last Authorization header that had a configured API token, even an expired one. Most callers send the same header again, and
+ * comparing two headers takes a quarter of the time of hashing a token.
  */
 class LastHeader {
   #length = 0;

@@ -43,7 +43,7 @@ export type PayloadBatch = {
   readonly hash: Uint8Array;
 };
 
-/** The number of bytes of a value that are searched for its end at once. */
+/** After this many bytes, the search for the end of a value lets other work run. */
 const bytesPerPause = 16_384;
 /** The time, in ms, after which other requests are handled before a batch continues. */
 const batchMsMax = 1;

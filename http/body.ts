@@ -1,4 +1,5 @@
-// Collects the chunks of a body. Each body has a limit, and all bodies of a listener share a second limit, of which batches have a part.
+// Collects the chunks of a body. Each body has a limit. All bodies of a listener share a second limit, and the bodies of batches may use only a
+// part of it.
 
 const firstBytes = 4096;
 

@@ -1,4 +1,4 @@
-// Copies the head of a request while the HTTP server offers it, and checks the framing of the request.
+// Copies the head of a request, which the HTTP server offers only for a short time, and checks the framing of the request.
 
 /** A request head as the HTTP server offers it, valid until `RequestHandler.begin` returns. Method and header names are in lower case. */
 export interface RequestSource {

@@ -10,7 +10,7 @@ import { type HttpProblem, isProblem, mismatchProblem, type ProblemItem, problem
 import type { Parameter } from './query.ts';
 import { tagParameter, tagsSchema } from './tags.ts';
 
-/** The maximum of each duration, and how far ahead `run_at` may be. */
+/** The maximum of each duration, and of the time until `run_at`, in days. */
 export const aheadDaysMax = 3650;
 const aheadMsMax = aheadDaysMax * 86_400_000;
 
@@ -23,7 +23,7 @@ const runAt: OptionField<number> = {
     rule: 'must be an RFC 3339 time, such as 2026-01-31T12:00:00Z',
     read(text) {
       const us = parseTimestamp(text);
-      // The store holds no times before 1970, which programs send for a time that was never set.
+      // A time before 1970, such as programs send if the time was never set, counts as 1970. The store holds no earlier times.
       return us === undefined ? undefined : Math.max(0, Math.ceil(us));
     },
   },

@@ -49,8 +49,8 @@ export function checkPayload(
 }
 
 /**
- * If a body or payload has at most this many values, up to `mismatchesMax` errors are reported. In a larger one the check stops at the
- * first mismatch, to limit the cost. `charactersPerValue` characters of text count as one value more.
+ * In a body or payload with at most this many values, up to `mismatchesMax` errors are reported. In a larger one, the check stops at the
+ * first mismatch, to limit the cost. A text counts as one value, and as one more for each `charactersPerValue` characters.
  */
 const valuesMax = 1_000;
 const charactersPerValue = 50;

@@ -34,6 +34,7 @@ export function text(charactersMax: number): Parameter<string> {
   };
 }
 
+/** A whole number. `fallback`: the default that the documents show. The handler must apply it. */
 export function integer(minimum: number, maximum: number, fallback: number): Parameter<number> {
   return {
     schema: { type: 'integer', minimum, maximum, default: fallback },
@@ -70,7 +71,7 @@ export function cursor(list: string, bytes: number): Parameter<Buffer> {
   };
 }
 
-/** A parameter with a fixed set of values. An alias means one of the values. */
+/** A parameter with a fixed set of values. `aliases`: other texts that callers may send, each with the value that it stands for. */
 export function oneOf<const T extends string>(
   values: readonly T[],
   aliases: { readonly [alias: string]: T } = {},

@@ -95,7 +95,7 @@ type Declaration<P extends string, Q extends Parameters, F> = {
   readonly body: Schema | null;
   /** The limit of a JSON body; absent: `api.max_body_size`. An open route with a body needs a small limit, because any caller may send a body. */
   readonly bodyLimit?: BodyLimit;
-  /** Replaces `body`: the handler gets the bytes as they were sent, and the query is ignored. */
+  /** Present for a route whose handler gets the body as the bytes that were sent: their limit. Such a route has no `body` and ignores the query. */
   readonly raw?: BodyLimit;
   /**
    * Present for a route that takes a batch: returns the limit of its body. The handler gets the bytes, which stay valid until it calls

@@ -108,7 +108,7 @@ export function whereProblems(where: Where): readonly ProblemItem[] {
   return items;
 }
 
-/** The jobs that an action takes. A rerun leaves out jobs of phases, which cannot be run again. */
+/** The selection of the jobs to which an action applies. A rerun leaves out jobs of phases, which cannot be run again. */
 export function selectionOf(where: Where, operation: JobOperation): Selection {
   const { plugin, command, status, pipeline, submitted_by, error, query, children, fingerprint } = where;
   const idOf = (text: string | undefined): JobId | null => (text === undefined ? null : parseId(text)!);

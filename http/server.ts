@@ -41,7 +41,10 @@ export type TransportChoice = {
   readonly reason: string | null;
 };
 
-/** Loads the HTTP server that `api.server` selects. `scratch`: the directory for temporary files with certificates. */
+/**
+ * Loads the HTTP server that `api.server` selects. Throws a TransportFault if the setting is `uws` and uWebSockets.js cannot be loaded. `scratch`:
+ * the directory for temporary files with certificates.
+ */
 export async function chooseTransport(server: Config['api']['server'], scratch: string): Promise<TransportChoice> {
   if (server === 'node') return { transport: nodeTransport, reason: null };
   try {
@@ -62,7 +65,10 @@ function reasonLine(text: string): string {
   return lines.find(line => line.startsWith('Error: ')) ?? lines[0]!;
 }
 
-/** Binds the address. No request is answered before `serve` is called. */
+/**
+ * Binds the address. No request is answered before `serve` is called. Throws a ListenFault or a CertificateFault. `section`: the section of the
+ * configuration that has the address.
+ */
 export async function bind(
   transport: Transport,
   listen: ListenAddress,

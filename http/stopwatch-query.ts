@@ -90,7 +90,10 @@ function stepNames(config: Config, { name, manifest }: PluginInstance): string[]
   return [...ofCommands, ...ofPipelines];
 }
 
-/** The names of the plugin's `waited` steps. Unless the query names them, they are listed only if they have samples. */
+/**
+ * The names of the steps `<command>.waited`, which measure the time until `run_at`, or until a pause or hold ended. Unless the query names them,
+ * they are listed only if they have samples.
+ */
 function waitedSteps({ manifest }: PluginInstance): string[] {
   return manifest.commands.map(({ name }) => commandStep(name, 'waited'));
 }

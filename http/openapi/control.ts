@@ -1,5 +1,4 @@
-// Makes the OpenAPI document of the routes of the API from the declarations of the routes. The routes for single calls of plugins and pipelines are
-// left out.
+// Makes the OpenAPI document of the API from the declarations of its routes. The routes for single calls of plugins and pipelines are left out.
 import type { JsonObject } from '../../runtime/packing.ts';
 import { scopesText } from '../auth.ts';
 import { type ProblemCode, problems } from '../problem.ts';

@@ -71,8 +71,8 @@ export function requestBody(inputSchema: JsonObject | null, operationId: string,
 export type OperationIds = ReadonlyMap<string, ReadonlyMap<string, string>>;
 
 /**
- * The operation ids `<plugin>__<command>`. An id that is already taken gets a number: `b__c` of the plugin `a` and `c` of the
- * plugin `a__b` would have the same id.
+ * The operation ids `<plugin>__<command>`. If an id is already taken, a number is appended. For example, the command `b__c` of the plugin `a`
+ * and the command `c` of the plugin `a__b` would both have the id `a__b__c`.
  */
 export function operationIdsOf(config: Config): OperationIds {
   const plugins = Object.values(config.plugins);

@@ -73,7 +73,7 @@ type SchemaPlace = {
   readonly value: Json;
   /** The base URI of the schema around this one. */
   readonly above: string;
-  /** The parts with a base URI of their own that contain the schema, innermost first, each with the schema's pointer in it. */
+  /** The schemas around this one, or this one itself, that have their own base URI, innermost first. `pointer` leads from there to this schema. */
   readonly resources: readonly Resource[];
   /** The schema's pointer in the new document. */
   readonly pointer: string;

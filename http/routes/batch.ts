@@ -121,7 +121,7 @@ async function submitBatch(
   const inQuery = queryOptions(call.query, call.nowMs());
   if (isProblem(inQuery)) return inQuery;
   if (inQuery && !isNdjson(contentType)) return problem('invalid_query', elsewhere);
-  // While it waited for earlier batches, the call may have been answered, because its caller left or its body had to give way.
+  // The body is gone if the call was answered while it waited for earlier batches: its caller disconnected, or another body needed the memory.
   if (call.body === undefined) return problem('unavailable', 'the body was released');
   const batch = await readBatch(contentType, call.body as Buffer, {
     members: optionNames,

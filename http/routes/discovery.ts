@@ -184,7 +184,7 @@ const getPipelineDocument = documentRoute({
   make: ({ engine, found }) => pipelinesDocument(found.name, engine.version, [found]),
 });
 
-/** `routes`: all routes of the API, including the one that this function returns. */
+/** `routes` returns all routes of the API. It is a function because this route is one of them, so the list is complete only later. */
 export function controlDocumentRoute(routes: () => readonly Route[]): Route {
   return documentRoute({
     path: discovery.openapi_control,

@@ -99,7 +99,7 @@ const rerunJob = route({
       return problem('invalid_request', 'an action cannot be run again: start a new one with POST /actions');
     if (job.phase !== null) return problem('invalid_request', `${inPhase} "${job.phase}": run the whole run again`);
     const target = findTarget(config, job, caller!);
-    // A pipeline that is no longer configured is refused only in `handle`: with `from: failed` a run keeps its old definition.
+    // A pipeline that is no longer configured is refused only in `handle`, because a rerun with `from: failed` uses the old definition.
     const isGone = isProblem(target) && target.code === 'unknown_pipeline';
     if (isProblem(target) && !isGone) return target;
     return { job, target };

@@ -108,8 +108,8 @@ export class NodeResponse implements ResponseTarget {
   #begin(head: ResponseHead, length: number | null): void {
     const list = headList(head);
     if (length !== null) list.push('Content-Length', String(length));
-    // A caller that got no `100 Continue` may or may not send its body, so the start of its next request is unknown. Therefore its connection is
-    // closed, too.
+    // The connection is also closed if the caller still awaits `100 Continue`: it may or may not send its body, so the start of its next request
+    // is unknown.
     if (head.isClosing || this.#awaitsContinue) list.push('Connection', 'close');
     if (this.#awaitsContinue) this.#around.endBehind();
     this.#response.writeHead(head.status, STATUS_CODES[head.status], list);

@@ -21,7 +21,7 @@ export async function loadUws(scratch: string): Promise<Transport> {
   // Switches off the header with the server's name. The typings lack this option.
   (uws as unknown as { _cfg(option: string): void })._cfg('silent');
 
-  // This function has no `await`, so another listener can be bound before the first request arrives.
+  // This function awaits nothing, so its promise resolves before a request is read, and the caller can bind its other listeners first.
   async function bind(
     { host, port }: { readonly host: string; readonly port: number },
     certificate: Certificate | null,

@@ -55,7 +55,7 @@ function load(directory: string): Map<string, UiFile> {
   );
 }
 
-/** The page, in which `path` replaces the prefix `/ui` of all links to the files. */
+/** The page of the dashboard for the setting `ui.path`: in all links to its files, `path` replaces the prefix `/ui`. */
 export function pageAt(path: string): UiFile {
   const page = uiFiles().get(pageName)!;
   const text = Buffer.from(page.plain).toString('utf8').replaceAll('"/ui/', `"${path}/`);

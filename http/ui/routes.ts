@@ -19,7 +19,10 @@ const pageHeaders: Headers = [
 /** The name of a file changes with its contents. */
 const fileHeaders: Headers = [['Cache-Control', 'public, max-age=31536000, immutable']];
 
-/** The given routes of the API, with the routes of the dashboard's files if it is enabled, else without the routes of its sessions. */
+/**
+ * Fits the routes of the API to the setting `ui.enabled`. If the dashboard is enabled, the routes of its files are added. Otherwise the routes of
+ * its sessions are removed.
+ */
 export function withUi(routes: readonly Route[], { ui }: Pick<Config, 'ui'>): readonly Route[] {
   return ui.enabled ? [...routes, ...fileRoutes(ui.path)] : routes.filter(one => !uiSessionRoutes.includes(one));
 }

@@ -29,7 +29,7 @@ export function endpointRoute(endpoint: WebhookEndpoint, config: Config, deliver
   const inputSchema = inputSchemaOf(endpoint, config);
   const submittedBy = `webhook:${name}`;
 
-  /** Submits the job or run of a delivery whose signature is valid. Uses `bytes` only before the first await. */
+  /** Submits the job or run of a delivery whose signature is valid. Uses `bytes` only before the first await, because they are not valid later. */
   async function take(call: HttpCall, bytes: Uint8Array): Promise<Answer> {
     const body = readObject(call.header('content-type'), bytes, endpoint.bigIntegers ?? 'refuse');
     if (body.kind === 'problem') return body;
