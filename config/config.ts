@@ -206,7 +206,7 @@ export type Config = {
   readonly state: {
     readonly path: string;
     /**
-     * `heldMs`: when a plugin or command that cannot run has had held jobs for this long, its queued jobs fail. Jobs
+     * `heldMs`: how long a plugin or command that cannot run may hold its queued jobs. After that, these jobs fail. Jobs
      * that are held by a pause or by the vault do not fail.
      */
     readonly retention: { readonly jobsMs: number; readonly jobsMax: number; readonly heldMs: number };

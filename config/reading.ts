@@ -96,7 +96,8 @@ export function readConfiguration(options: ReadOptions): ConfigReading | string 
     ...{ instances, pipelines, compiler, report, nowMs: options.nowMs ?? Date.now() },
     warn: problem => void warned.push(problem),
   });
-  // The path of a problem below a misspelt key has the key as corrected, which only `root` has.
+  // Problems are looked up in both trees. Early checks report paths with the keys as written (`merged`), later ones with misspelt keys
+  // corrected (`root`).
   const shown = (problem: ConfigProblem): ConfigProblem => asWritten(root, asWritten(merged, problem));
   // A warning is left out if an error is reported at the same place.
   const reported = new Set(problems.map(placeText));

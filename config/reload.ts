@@ -36,6 +36,6 @@ export function compareForReload(old: Config, next: Config): ReloadComparison {
   const isDefault = next.vault.keyFile === defaultKeyFile(next.state.path);
   const vault = isDefault ? Object.freeze({ ...next.vault, keyFile: defaultKeyFile(config.state.path) }) : next.vault;
   const inForce = { ...config, vault };
-  // The paths that stay in use stay hidden from plugins, besides those of the new configuration.
+  // Adds the old paths that stay in use to the hidden paths. The paths of the new configuration are already hidden from its plugins.
   return { kept, config: Object.freeze({ ...inForce, plugins: Object.freeze(withHidden(inForce, null)) }) };
 }

@@ -1,8 +1,8 @@
 // The view of the configuration (docs/contract.md#config-view). It shows no API tokens, no webhook keys, and no values
 // under names such as `password`.
 //
-// Only these names are examined, and not the values. A password inside an address, under a name such as `url`, is shown. To be
-// redacted, such a password needs an entry of its own.
+// Only names are examined. A password inside an address, under a name such as `url`, is shown. To be redacted, it needs an entry of its
+// own.
 import type { Recurrence } from '../runtime/calendar/recurrence.ts';
 import type { Json, JsonObject } from '../runtime/packing.ts';
 import type { Config, ScheduleDefinition } from './config.ts';

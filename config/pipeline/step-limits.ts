@@ -10,7 +10,7 @@ import { quote } from './path.ts';
 type Used = { readonly instance: string; readonly command: string };
 type Around = { readonly onlyOnce: ReadonlySet<string>; readonly reportAt: ReportAt };
 
-/** Reads `retry` and `timeout` of a step with `uses`. Refuses several attempts of a command in `onlyOnce`. */
+/** Reads `retry` and `timeout` of a step with `uses`. Reports more than one attempt for a command that is not `retry_safe` (`onlyOnce`). */
 export function readLimits(
   { retry: written, timeout }: { readonly [key: string]: unknown },
   { instance, command }: Used,

@@ -255,7 +255,7 @@ function readBreaker(node: SourceNode | undefined): PluginInstance['breaker'] {
   return failures === undefined || of === undefined || forMs === undefined ? undefined : { failures, of, forMs };
 }
 
-/** Reports delays that are longer than a date can be ahead. */
+/** Reports delays that are longer than `durationMax`. */
 function checkDelays({ reportAt }: InstanceBuild, name: string, node: SourceNode): void {
   for (const path of [
     ['retry', 'backoff_base'],

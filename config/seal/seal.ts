@@ -35,6 +35,7 @@ export type Seal = AcceptedLock & {
   readonly gap: string | null;
 };
 
+/** The result of `checkSeal`. `survey`: the sealed files on disk; null if the seal was not checked. */
 export type Sealing = { readonly seal: Seal; readonly survey: FileSurvey | null };
 
 export type SealOptions = {

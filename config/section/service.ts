@@ -118,7 +118,7 @@ export function readPluginRoots(root: SourceNode, mainFile: string): PluginRoot[
   });
 }
 
-/** The absolute path that a value names; undefined if it names none. A relative path begins at the directory of the file that contains it. */
+/** The absolute path that a value names; undefined if it names none. A relative path is relative to the directory of the value's file. */
 export function readPath(node: SourceNode | undefined): string | undefined {
   const text = textOf(node);
   return node === undefined || text === undefined || text === '' ? undefined : resolve(dirname(node.place.file), text);
