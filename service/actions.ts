@@ -1,6 +1,6 @@
 // Actions: the functions that routes call, and a loop for each open action. The loop asks the reads thread for the next jobs and sends them to
-// the ledger thread. The ledger thread acts on them and moves the action's cursor. For a backfill, it finds the occurrences itself. After a
-// restart of the service the loop continues from the committed cursor.
+// the ledger thread. The ledger thread acts on them and moves the action's cursor. For a backfill, the ledger thread finds the occurrences
+// itself. After a restart of the service the loop continues from the committed cursor.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type {
@@ -33,8 +33,8 @@ export const countsMax = 8;
 /** The pause of an action's loop after an error or a refusal, and when the ledger cannot take the next job yet. */
 const againMs = 250;
 /**
- * With a limited rate (`perSecond`), the portions of jobs are so large that an action sends at most this many of them per second. But no
- * portion has more than `stepJobsMax` jobs.
+ * If the rate of an action is limited (`perSecond`), the jobs of one second are sent in this many portions. But a portion has at least one job,
+ * and at most `stepJobsMax`.
  */
 const portionsPerSecond = 10;
 
@@ -98,7 +98,7 @@ export function openActions({ link, reader, reads, stopping, log }: ActionsOptio
     const name = own.toString('hex');
     reader.refresh();
     const action = readAction(reader, own);
-    // A repeated call with an Idempotency-Key gets the id of an action that may have ended or be under way.
+    // If a call repeats an earlier one (same Idempotency-Key), its action may have ended, or have a loop already.
     if (!action || underWay.has(name)) return;
     underWay.add(name);
     void run(own, action).finally(() => underWay.delete(name));
@@ -135,7 +135,7 @@ export function openActions({ link, reader, reads, stopping, log }: ActionsOptio
         else await pace.wait(taken ?? 0);
       } catch (error) {
         if (error instanceof ThreadGone) return;
-        // While the reads thread restarts, the action only waits.
+        // `ReadsDown` is no failure: the action waits until the reads thread has restarted.
         if (!hasFailed && !(error instanceof ReadsDown)) {
           hasFailed = true;
           log.error({ err: error, action: formatId(id) }, 'a step of an action failed; it is repeated');

@@ -87,7 +87,7 @@ export class JobWaiters {
     this.#count--;
     if (waiting.size > 0) return;
     this.#waiting.delete(name);
-    // While a submission with an idempotency key has no reply, the ledger keeps watching this job. The reply may have the id of this job.
+    // The reply to a submission with an idempotency key may name this job. So while such a reply is missing, the ledger keeps watching the job.
     if (this.#keyed === 0) this.#link.tell('job', { kind: 'forget_job', id });
   }
 
@@ -102,7 +102,8 @@ export class JobWaiters {
 
   /** Called when the ledger's actors have restarted. Tells the actors which jobs callers wait for. */
   renew(): void {
-    // The packet with this message may also have replies, whose callers begin to wait. The actors are told after these replies were handled.
+    // The packet with this message may also have replies whose callers then begin to wait. So the actors are told after the whole packet has been
+    // handled.
     setImmediate(() => {
       for (const name of this.#waiting.keys()) this.#link.tell('job', { kind: 'await_job', id: parseId(name)! });
     });
@@ -111,7 +112,7 @@ export class JobWaiters {
   /** Called when the service stops: tells all callers that their waiting has ended. Later callers are told so at once. */
   release(): void {
     this.#isReleased = true;
-    // The jobs of the callers that are due may have settled after the last refresh.
+    // The jobs of the callers in `#due` may have settled after the reader's last refresh.
     this.#reader.refresh();
     for (const onJobEnd of this.#due.splice(0)) onJobEnd('settled');
     for (const waiting of this.#waiting.values()) for (const onJobEnd of waiting) onJobEnd('stopped');

@@ -24,6 +24,7 @@ export function knownToken(statePath: string): string | null {
   }
 }
 
+/** The local token in this state directory, which is created if necessary. Throws the system's error if the file cannot be read or written. */
 export function localToken(statePath: string): LocalToken {
   const file = tokenFile(statePath);
   const known = knownToken(statePath);

@@ -93,9 +93,9 @@ export class Reload {
   }
 
   /**
-   * Reads the configuration on disk and puts it in force. Refuses if it is invalid, or if the local token or the accepted lock cannot be
-   * written. With `refuseHeld`, also refuses if it would hold further jobs, or if the ledger does not answer. Begins when the previous
-   * reload has ended.
+   * Reads the configuration on disk and puts it in force. Refuses an invalid configuration, and any configuration if the local token or the
+   * accepted lock cannot be written. With `refuseHeld`, also refuses a configuration that would hold further jobs, and any configuration if
+   * the ledger does not answer. Begins when the previous reload has ended.
    */
   reload(options: { readonly refuseHeld: boolean }): Promise<ReloadReply> {
     const reply = this.#latest.then(() => this.#reload(options));

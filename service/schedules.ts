@@ -11,14 +11,15 @@ import { type Sliced, Slices } from '../runtime/slices.ts';
 import type { Reader } from '../runtime/store/store.ts';
 import { takenBack } from './submissions.ts';
 
-/** No id of a schedule is longer. The store refuses longer keys. */
+/** The maximum length of the id of a schedule. A longer text is no id, and is not looked up, because the store refuses very long keys. */
 const idCharactersMax = 128;
 /** The maximum number of occurrences of a backfill. */
 export const backfillMax = 10_000;
 
 export type ScheduleOptions = { readonly link: Link; readonly reader: Reader; readonly config: () => Config };
 /**
- * `matched`: the number of occurrences of a backfill. `fired`: how many of them it would skip (`hasFired`). Null: more than `backfillMax`.
+ * `matched`: the number of occurrences in the range of a backfill; `fired`: how many of them have fired, so that the backfill would skip them
+ * (`hasFired`). Null: the range has more than `backfillMax` occurrences.
  */
 export type BackfillCount = { readonly matched: number; readonly fired: number } | null;
 
@@ -84,7 +85,7 @@ export function openSchedules({ link, reader, config }: ScheduleOptions) {
     pause: (id: string, by: string, reason: string | null): Promise<ScheduleReply | RefusedWork> =>
       link.ask('schedule', { kind: 'pause_schedule', id, by, reason }),
     resume: (id: string): Promise<ScheduleReply | RefusedWork> => link.ask('schedule', { kind: 'resume_schedule', id }),
-    /** The schedules of these definitions, each as of the last commit at the time when it is read. */
+    /** The schedules of these definitions. A commit may come between the reading of two of them. */
     views: (definitions: readonly ScheduleDefinition[], nowMs: number): Promise<readonly ScheduleView[]> =>
       slices.share().run(views(definitions, nowMs)),
     page: (from: number, limit: number, nowMs: number): Promise<SchedulePage> =>

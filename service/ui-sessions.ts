@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import type { ApiToken } from '../config/config.ts';
 import { replaceFile } from '../runtime/durable-file.ts';
 
-/** The maximum number of sessions, and also of unused codes. One more ends the oldest session (or code) of the API token that has the most. */
+/** The maximum number of sessions, and of unused codes. If a new one exceeds it, the API token with the most of them loses its oldest one. */
 export const sessionsMax = 100;
 /** The maximum duration of a session. */
 export const sessionHours = 12;
@@ -35,7 +35,7 @@ export type NewSession = { readonly token: string; readonly session: UiSession }
 /** The file that stores the sessions. `replace` throws errors of the file system. */
 export type SessionFile = { read(): readonly UiSession[]; replace(sessions: readonly UiSession[]): void };
 
-/** An unused code. `digest` is the digest of the code. */
+/** An unused code. `digest` is the digest of the code. `sessionEndsMax`: when the API token expires, in ms since the epoch; Infinity: never. */
 type SignInCode = UiSession & { readonly sessionEndsMax: number };
 
 export class UiSessions {
@@ -163,7 +163,7 @@ function isSession(value: unknown): value is UiSession {
   return areDigests && Array.isArray(scopes) && typeof expiresAtMs === 'number';
 }
 
-/** Returns the oldest session or code of the API token that has the most in `among`. `among` has at least one entry, and the oldest is first. */
+/** The oldest entry of the API token with the most entries. `among` has at least one entry, and begins with the oldest. */
 function oldestOfMost<T extends UiSession>(among: ReadonlyMap<string, T>): T {
   const counts = new Map<string, number>();
   for (const { originDigest } of among.values()) counts.set(originDigest, (counts.get(originDigest) ?? 0) + 1);

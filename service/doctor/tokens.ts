@@ -1,5 +1,5 @@
-// The doctor's check of API tokens. It names the tokens with `jobs:rw`, which allows cancels and reruns. In versions without cancels, `jobs:rw`
-// allowed only reading; so a token may have this scope although its holder only reads jobs.
+// The doctor's check of API tokens. It names the tokens with `jobs:rw`, which allows cancels and reruns. A token may have this scope although its
+// holder only reads jobs, for which `jobs:ro` is enough.
 import type { ApiToken } from '../../config/config.ts';
 
 export function checkTokens(tokens: readonly ApiToken[]): { passed: true; detail: string } {

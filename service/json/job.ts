@@ -64,7 +64,10 @@ export function jobParts(job: JobView, detail: JobDetail, waits: Waits | null): 
   return [head, ...inputParts(job, detail, isOmitted), ...output, `${lastError}${phaseErrorPart(job)}}`];
 }
 
-/** The packed size of the output that callers see, without its error. For a small body: the size of the whole body. */
+/**
+ * The packed size of the output that callers see, without its error. For a body that is not deflated and not above `shownValueBytesMax`: the size
+ * of the body, because its parts together cannot exceed this limit.
+ */
 function outputBytes(body: Body): number {
   if (!hasDeflated(body) && body.length <= shownValueBytesMax) return body.length;
   const shown = ['result', 'events', 'state_updates', 'logs'] as const;

@@ -42,6 +42,7 @@ export function placeBytes({ atUs, place }: JournalPosition): Buffer {
   return bytes;
 }
 
+/** Decodes a journal position. A time above 2^53 − 1 µs, which no written cursor has, becomes 2^53 − 1. */
 export function readPlace(bytes: Buffer): JournalPosition {
   const atUs = bytes.readBigUInt64BE(0);
   const latest = BigInt(Number.MAX_SAFE_INTEGER);

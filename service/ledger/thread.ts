@@ -62,7 +62,7 @@ export type LedgerData = {
 /** Sent to the ledger after its actors have stopped: the thread closes the store, and answers. */
 export type CloseLedger = { readonly kind: 'close'; readonly replyTo: ReplyTo };
 
-/** A stop waits at most this long until the commit log is archived. The next start makes the missing copies. */
+/** A stop waits at most this long for the archiving of the commit log. The next start makes the missing copies. */
 const archiveMsMax = 5_000;
 
 type LogLevel = Extract<ThreadReport, { readonly kind: 'log' }>['level'];
@@ -116,7 +116,7 @@ function run({ config: first, gauges: shared, commits, loopDelay, umask, vaultKe
   };
   const log: Log = (level, message, fields) => notify({ kind: 'log', level, message, fields });
   const opened = openOrTell(config, notify, fault => {
-    // The fault may arise within a turn, or before the actors begin.
+    // Later, because the fault may arise within a turn, or before `lifecycle` exists.
     setImmediate(() => lifecycle.failStore(fault));
   });
   if (!opened) return;

@@ -1,6 +1,6 @@
 // Finds jobs by words of their last error, or by the fingerprint of their failure, newest first. If few logs match, the index names the jobs.
-// If many match, unsuccessful jobs (or the jobs of the given trees) are examined one by one, because the matching ones soon fill a page. With
-// `rerunOf`, only the reruns of that job are examined.
+// If many logs match, unsuccessful jobs (or the jobs of the given trees) are examined one by one: so many of them match that a page is soon full.
+// With `rerunOf`, only the reruns of that job are examined.
 
 import { matchesTexts, type Phrase, parseQuery } from '../../actors/index/records/words.ts';
 import { findFailure, hasFingerprint, jobsOfFailure } from '../../actors/index/views/jobs-of-failure.ts';

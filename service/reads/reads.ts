@@ -70,7 +70,10 @@ export type JobsQuery = {
   readonly before: JobId | null;
 };
 
-/** `before`: the position of the last job of the last group on the previous page. `nowUs`: the trends end in the hour of this time. */
+/**
+ * `before`: where the previous page ended: the position of the newest job in its last group. `nowUs`: the time of the call; the trend of each
+ * group ends in this hour.
+ */
 export type FailuresQuery = {
   readonly filter: FailureFilter;
   readonly limit: number;

@@ -1,6 +1,7 @@
-// Finds the jobs that an action takes. The jobs are counted before the action begins, and then found page by page. If the filter has words or a
-// fingerprint that few logs have, the index names the jobs. If it has neither but has tags, the index of tags names the jobs, unless the filter
-// also names a job, run or tree. Otherwise the jobs themselves are examined.
+// Finds the jobs to which an action applies. They are counted before the action begins, and then found page by page. The filter decides how:
+// - It has words or a fingerprint that few logs have: the index names the jobs.
+// - It has tags, but neither words nor a fingerprint, and names no job, run or tree: the index of tags names the jobs.
+// - Otherwise the jobs themselves are examined.
 
 import { behindBlock, taggedUpTo } from '../../actors/index/records/tags.ts';
 import { textsOf } from '../../actors/index/records/texts.ts';
@@ -47,7 +48,7 @@ export function openSelecting(reader: Reader, index: () => Reader<IndexTable>): 
     const words = yield* candidates(selection, moment.commitUs);
     const spans = words ? spansOf(selection, words) : taggedSpans(selection, null);
     const counted = yield* countMatches({ reader, names, selection, moment, ...spans });
-    // Jobs with tags are found even if the index lacks them.
+    // A search by tags is complete up to the moment of the count, because jobs that the index lacks are examined.
     const taggedUs = selection.tags === undefined ? null : moment.atUs;
     return { ...counted, searchedUs: words?.searchedUs ?? taggedUs };
   }

@@ -62,8 +62,8 @@ export function* listByTags(
 }
 
 /**
- * Divides the blocks that the index lacks. The list reads the newest of these blocks, from `from` on. `unindexed`: the number of jobs with tags in
- * the older blocks, which the list does not read; counting ends at a limit (`countListed`).
+ * Divides the blocks that the index lacks into two parts. The newer ones, from `from` on, are read by the list. The older ones are not read:
+ * `unindexed` is the number of jobs with tags in them. Counting ends at a limit (`countListed`).
  */
 function* tailOf(
   ledger: Reader,

@@ -50,7 +50,7 @@ function run({ path, loopDelay }: ReadsData): void {
   const slices = new Slices(refresh);
   const selecting = openSelecting(reader, () => indexes.current());
   const activeReads = new ActiveReads(slices, openAnswers({ reader, index: () => indexes.current() }));
-  /** How many selections of jobs for actions are in progress. They may use a reader of the index. */
+  /** How many selections of jobs for actions are in progress. They may use a reader of the index, which then must not be closed (`closeGone`). */
   let selections = 0;
   const link = openLink({
     port: parentPort!,
