@@ -47,9 +47,10 @@ export const problemDetails = Type.Object({
         pointer: Type.String(),
         message: Type.String(),
       }),
-      { description: 'Present if more than one thing is wrong, and for payloads of a batch.' },
+      { description: 'What is wrong and where. Absent if `detail` says it all.' },
     ),
   ),
+  job_status: Type.Optional(jobStatus),
 });
 
 export const countsSchema = Type.Optional(

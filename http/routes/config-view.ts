@@ -50,8 +50,8 @@ const getConfigView = route({
   summary: 'Returns the configuration in force, redacted by the words in its keys.',
   access: anyOf('*'),
   notes:
-    'A value is redacted if a word of its key is secret, token, password, passwd, key, credential, auth, private, cookie ' +
-    'or session, in singular or plural, in any letter case, in `snake_case` or `camelCase`. Only keys matter: a password ' +
+    'A value is redacted if a word of its key is secret, token, password, passwd, key, credential, auth, authorization, ' +
+    'private, cookie or session, in singular or plural, in any letter case, in `snake_case` or `camelCase`. Only keys matter: a password ' +
     'inside an address is shown.',
   answers: { 200: { description: 'The configuration.', schema: viewSchema } },
   handle: ({ config }) => json(200, JSON.stringify(viewOf(config))),
