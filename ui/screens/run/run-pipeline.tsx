@@ -7,7 +7,7 @@ import { failuresIn, type RunTimeline } from './timeline.ts';
 
 export function RunPipeline({ timeline }: { timeline: RunTimeline }): JSX.Element | null {
   const isRun = timeline.plugin === 'pipeline';
-  const pipeline = useResource<DrawnPipeline>(isRun ? `/pipeline/${timeline.command}` : null);
+  const pipeline = useResource<DrawnPipeline>(isRun ? `/pipeline/${encodeURIComponent(timeline.command)}` : null);
   if (!isRun) return null;
   return (
     <Section title="Pipeline" note="as it is configured now; a run keeps the definition with which it began">
