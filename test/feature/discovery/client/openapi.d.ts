@@ -83,6 +83,7 @@ export interface components {
                 pointer: string;
                 message: string;
             }[];
+            job_status?: "queued" | "running" | "succeeded" | "failed" | "timed_out" | "dead" | "cancelled";
         };
     };
     responses: never;
