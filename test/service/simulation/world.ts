@@ -360,8 +360,7 @@ export class World {
     if (this.#stop.state !== 'no') this.#restart();
     this.#apply(withoutSchedules(this.#setups.newest));
     this.#admit(false);
-    let alarms = 0;
-    for (let steps = 0; ; steps++) {
+    for (let steps = 0, alarms = 0; ; steps++) {
       holds(steps < calmStepsMax, () => `nothing fails any more, and ${this.#unsettled} jobs and runs do not settle`);
       if (this.#ledger.isDue) this.#turn();
       else if (this.#ledger.condition !== 'up') {
