@@ -15,6 +15,7 @@ import {
   type CommandCounts,
   type CommandTotals,
   countsKey,
+  countUnstarted,
   emptyCounts,
   readCounts,
   retriedCount,
@@ -169,6 +170,7 @@ export class CompletionWriter {
       account.counts[status]++;
       this.settledKept++;
       if (isNeverStarted(status, number)) account.counts.never_started++;
+      else if (number === 0) countUnstarted(account.counts, status);
       if (status !== 'succeeded') batch.put('unsuccessful', unsuccessfulKey(account.number, status, id), nothing);
     } else account.counts[retriedCount(status)]++;
     this.#page.add(id, number, owner, attempt, account.number, this.#names.submitter(owner.submittedBy));

@@ -1,12 +1,6 @@
 // The metrics of jobs and attempts: counts from the ledger's counters, durations from the running totals of the index.
 import type { StoredTotal } from '../../actors/index/views/totals.ts';
-import {
-  type CommandCounts,
-  type CommandTotals,
-  everCounted,
-  jobSources,
-  type PrunedCount,
-} from '../../actors/job/records/counts.ts';
+import { type CommandCounts, type CommandTotals, everCounted, jobSources } from '../../actors/job/records/counts.ts';
 import { isHosted, type TerminalStatus, terminalStatuses } from '../../actors/job/records/job.ts';
 import type { BucketValues, MetricFamily, Sample } from './family.ts';
 
@@ -79,17 +73,18 @@ function acceptedBySource({ plugin, command, counts }: CommandCounts): Sample<nu
   });
 }
 
+/** The ended attempts. A job that ended without an attempt does not count. */
 function attempts(counts: CommandTotals, outcome: TerminalStatus): number {
-  const ever = (name: PrunedCount): number => everCounted(counts, name);
+  const last = everCounted(counts, outcome) - (counts.unstarted?.[outcome] ?? 0);
   switch (outcome) {
     case 'failed':
-      return ever('failed') + ever('retried_failed');
+      return last + everCounted(counts, 'retried_failed');
     case 'timed_out':
-      return ever('timed_out') + ever('retried_timed_out');
+      return last + everCounted(counts, 'retried_timed_out');
     case 'cancelled':
-      return ever('cancelled') - ever('never_started');
+      return last - everCounted(counts, 'never_started');
     default:
-      return ever(outcome);
+      return last;
   }
 }
 

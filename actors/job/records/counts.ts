@@ -19,6 +19,11 @@ export type CommandTotals = { accepted: number } & { [S in TerminalStatus]: numb
   delayed: number;
   /** The numbers that pruning has subtracted from the other counters. Absent: none. */
   pruned?: { [C in PrunedCount]?: number };
+  /**
+   * How many jobs ended with this status without an attempt, including pruned jobs. Cancelled jobs count in `never_started` instead. Absent:
+   * none was counted.
+   */
+  unstarted?: { [S in TerminalStatus]?: number };
   /** How many jobs were accepted for each reason other than a call, including pruned jobs. Absent: none was counted. */
   sources?: { [S in OtherSource]?: number };
 };
@@ -73,6 +78,11 @@ export function readCount(key: Uint8Array, value: Uint8Array, setAside = new Set
 /** The counter for attempts with this status that were followed by another attempt. */
 export function retriedCount(status: TerminalStatus): 'retried_failed' | 'retried_timed_out' {
   return status === 'timed_out' ? 'retried_timed_out' : 'retried_failed';
+}
+
+export function countUnstarted(counts: CommandTotals, status: TerminalStatus): void {
+  counts.unstarted ??= {};
+  counts.unstarted[status] = (counts.unstarted[status] ?? 0) + 1;
 }
 
 export function subtractPruned(counts: CommandTotals, name: PrunedCount): void {

@@ -184,8 +184,8 @@ async function countersOf(
 }
 
 /**
- * Compares the counters once, except `running`, `delayed`, `pruned` and `sources`. Compares none if more than `max` jobs are counted. Null:
- * jobs were pruned in the meantime.
+ * Compares the counters once, except `running`, `delayed`, `pruned`, `unstarted` and `sources`. Compares none if more than `max` jobs are
+ * counted. Null: jobs were pruned in the meantime.
  */
 function* compareCounters(reader: Reader, max: number, notes: string[]): Sliced<InvariantFailure[] | null> {
   const kept = readCounts(reader);

@@ -81,6 +81,31 @@ test('the counters count each job once over kills, and go on when retention has 
   expect(lost(counted, await scrape(gateway))).toEqual([]);
 });
 
+test('a job whose deadline passed before its first attempt has ended, and had no attempt, also when retention has removed it', async () => {
+  const settings = { plugins: { echo } };
+  const gateway = await startGateway(settings);
+  await gateway.call('POST', '/control/plugin/echo/pause');
+  const { body } = await gateway.call('POST', '/plugin/echo/handle', { deadline: '1s' });
+  expect(await gateway.settled(String(body['job_id']))).toMatchObject({ status: 'timed_out', attempt: 0 });
+  const timedOut = async () => {
+    const found = await scrape(gateway);
+    return [
+      found.sum('headgate_jobs_settled_total', { plugin: 'echo', status: 'timed_out' }),
+      found.sum('headgate_attempts_total', { plugin: 'echo', outcome: 'timed_out' }),
+    ];
+  };
+  expect(await timedOut()).toEqual([1, 0]);
+  await gateway.restart();
+  expect(await timedOut()).toEqual([1, 0]);
+  await gateway.call('POST', '/control/plugin/echo/resume');
+  await gateway.finished('echo/handle');
+  await gateway.reload({ ...settings, state: { retention: { max_jobs: 1 } } });
+  await until('retention has removed the job', async () => {
+    return (await gateway.call('GET', `/job/${String(body['job_id'])}`)).status === 404;
+  });
+  expect(await timedOut()).toEqual([1, 0]);
+});
+
 test('beyond metrics.series_max, names count together as other, and nothing is lost', async () => {
   const commands = Array.from({ length: 12 }, (_, n) => `c${n}`);
   const code = commands.map(name => `export const ${name} = () => ({});`).join('\n');

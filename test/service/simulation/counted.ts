@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import {
   type CommandTotals,
   countsKey,
+  countUnstarted,
   emptyCounts,
   type PrunedCount,
   retriedCount,
@@ -57,6 +58,7 @@ export class Counted {
     for (const { status, final, number } of attempts) {
       count(final ? status : retriedCount(status));
       if (final && isNeverStarted(status, number)) count('never_started');
+      else if (sign > 0 && number === 0) countUnstarted(counts, status);
     }
   }
 
@@ -66,7 +68,7 @@ export class Counted {
       const own = this.#counts.get(key) ?? emptyCounts();
       const counts = this.#stored(key);
       for (const name of Object.keys(own) as (keyof CommandTotals)[]) {
-        if (name === 'running' || name === 'pruned') continue;
+        if (name === 'running' || name === 'pruned' || name === 'unstarted') continue;
         holds(
           own[name] === (counts[name] ?? 0),
           () => `${key.replace('\0', '/')}: ${name} is ${counts[name]}, there are ${own[name]}`,
@@ -76,6 +78,11 @@ export class Counted {
       holds(
         isDeepStrictEqual(known, stored),
         () => `${key.replace('\0', '/')}: pruned were ${JSON.stringify(known)}, counted ${JSON.stringify(stored)}`,
+      );
+      holds(
+        isDeepStrictEqual(own.unstarted, counts.unstarted),
+        () =>
+          `${key.replace('\0', '/')}: unstarted is ${JSON.stringify(counts.unstarted)}, there are ${JSON.stringify(own.unstarted)}`,
       );
     }
     this.#changed.clear();
