@@ -1,11 +1,12 @@
-// The stopwatch adds the times of each attempt that ran to the histograms of the minute in which the attempt ended.
+// The stopwatch adds the times of each attempt that ran, and of each job that ended after an attempt, to the histograms of the minute in which
+// the attempt or job ended.
 
 import { bodyPart } from '../../runtime/host/wire/outcome.ts';
 import { blockOf } from '../../runtime/ids.ts';
 import { unpack } from '../../runtime/packing.ts';
 import type { Batch, IndexTable } from '../../runtime/store/store.ts';
 import { isHosted, pipelinePlugin } from '../job/records/job.ts';
-import { AttemptReader, type JournalEntry } from '../job/records/journal.ts';
+import { AttemptReader, hasRun, type JournalEntry } from '../job/records/journal.ts';
 import { type CommandName, NameTable } from '../job/records/name-table.ts';
 import { rescheduledTo } from '../job/records/rescheduled.ts';
 import { BlockCache } from '../job/views/block-cache.ts';
@@ -66,8 +67,8 @@ export class Stopwatch implements JournalConsumer {
     this.#holdEnds.refresh();
     for (const entry of entries) {
       const name = commands[entry.commandNumber]!;
-      // A run counts only in the running totals: pages have the times of its jobs. Attempts that did not run have no times.
-      if (isHosted(name.plugin) && hasRun(entry)) this.#record(entry, name, batch);
+      // A run counts only in the running totals: pages have the times of its jobs.
+      if (isHosted(name.plugin)) this.#takeOne(entry, name, batch);
       else if (name.plugin === pipelinePlugin && entry.attempt > 0) this.#totals.run(entry, name.command, entry.status);
     }
     this.#totals.write(batch);
@@ -76,9 +77,22 @@ export class Stopwatch implements JournalConsumer {
     return entries.length;
   }
 
-  #record(entry: JournalEntry, name: CommandName, batch: Batch<IndexTable>): void {
+  #takeOne(entry: JournalEntry, name: CommandName, batch: Batch<IndexTable>): void {
+    const ran = hasRun(entry.status, entry.attempt, entry.ranUs);
+    // A job that was stopped while it waited for another attempt has a total time, although this attempt has none.
+    const isTotal = entry.final && (ran || entry.attempt > 1);
+    if (!ran && !isTotal) return;
     const page = this.#pageOf(Math.floor(entry.atUs / minuteUs), name.plugin, batch);
-    const { run, queue, waited, total } = this.#namesOf(name);
+    if (ran) this.#addAttempt(entry, name, page);
+    if (!isTotal) return;
+    const totalUs = entry.queuedUs + entry.ranUs;
+    page.add(this.#namesOf(name).total, totalUs, entry);
+    this.#totals.job(entry, name, totalUs);
+  }
+
+  /** Adds the times of an attempt that ran, except the total time of its job. */
+  #addAttempt(entry: JournalEntry, name: CommandName, page: MinutePage): void {
+    const { run, queue, waited } = this.#namesOf(name);
     const { queuedUs, ranUs } = entry;
     page.add(run, ranUs, entry);
     let queueUs: number | null = null;
@@ -92,7 +106,6 @@ export class Stopwatch implements JournalConsumer {
       page.add(queue, queueUs, entry);
     }
     this.#totals.attempt(entry, name, queueUs);
-    if (entry.final) page.add(total, queuedUs + ranUs, entry);
     const step = entry.isInStep ? this.#steps.find(entry.id) : null;
     if (step !== null) {
       page.add(step, ranUs, entry);
@@ -168,12 +181,4 @@ export class Stopwatch implements JournalConsumer {
 function writePage(open: OpenPage, batch: Batch<IndexTable>): void {
   if (open.isDirty) batch.put('stopwatch', open.key, open.page.encode());
   open.isDirty = false;
-}
-
-/**
- * Whether the attempt has run. The entry of a job that ended without an attempt (number 0) does not count, and an
- * attempt that was cancelled before it started does not count either.
- */
-function hasRun({ attempt, status, ranUs }: JournalEntry): boolean {
-  return attempt > 0 && (ranUs > 0 || status !== 'cancelled');
 }

@@ -9,7 +9,7 @@ import { type TotalKind, TotalRecord, totalKey } from './records/totals.ts';
 /** The places of the histograms in the record of a command (records/totals.ts). */
 const places = { queue: 0, attempt: 1, total: 2 } as const;
 
-type EndedAttempt = Pick<JournalEntry, 'atUs' | 'id' | 'ranUs' | 'queuedUs' | 'final'>;
+type EndedAttempt = Pick<JournalEntry, 'atUs' | 'id' | 'ranUs'>;
 
 export class Totals {
   readonly #index: Pick<Reader<IndexTable>, 'get'>;
@@ -24,17 +24,15 @@ export class Totals {
   }
 
   /** `queueUs`: how long the job waited for a worker; null: the attempt is not the job's first. */
-  attempt(entry: EndedAttempt, { number, plugin, command }: CommandName, queueUs: number | null): void {
-    let record = this.#commands[number];
-    if (!record) {
-      record = this.#open('command', [plugin, command]);
-      this.#commands[number] = record;
-    }
-    this.#touch(record);
-    const { ranUs } = entry;
+  attempt(entry: EndedAttempt, name: CommandName, queueUs: number | null): void {
+    const record = this.#commandOf(name);
     if (queueUs !== null) record.add(places.queue, queueUs, entry);
-    record.add(places.attempt, ranUs, entry);
-    if (entry.final) record.add(places.total, entry.queuedUs + ranUs, entry);
+    record.add(places.attempt, entry.ranUs, entry);
+  }
+
+  /** `totalUs`: the time from the acceptance of the job to its end. */
+  job(entry: EndedAttempt, name: CommandName, totalUs: number): void {
+    this.#commandOf(name).add(places.total, totalUs, entry);
   }
 
   /** `step`: the pipeline and the step id, in the form of `pipelineStep` (records/stopwatch.ts). */
@@ -54,6 +52,16 @@ export class Totals {
       batch.put('totals', record.key, record.encode());
     }
     this.#dirty = [];
+  }
+
+  #commandOf({ number, plugin, command }: CommandName): TotalRecord {
+    let record = this.#commands[number];
+    if (!record) {
+      record = this.#open('command', [plugin, command]);
+      this.#commands[number] = record;
+    }
+    this.#touch(record);
+    return record;
   }
 
   #addTo(

@@ -35,6 +35,14 @@ export function isNeverStarted(status: TerminalStatus, attempt: number): boolean
   return status === 'cancelled' && attempt === 0;
 }
 
+/**
+ * Whether the attempt ran. An attempt that was cancelled or timed out before its start has run for 0 µs. A job that ended without an attempt
+ * has an entry with the number 0.
+ */
+export function hasRun(status: TerminalStatus, attempt: number, ranUs: number): boolean {
+  return attempt > 0 && (ranUs > 0 || (status !== 'cancelled' && status !== 'timed_out'));
+}
+
 /** The entry of an ended attempt. Fields are decoded on demand from the value of the commit. */
 export class JournalEntry {
   /** When the attempt ended: the time of its commit, in µs. */

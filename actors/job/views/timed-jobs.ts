@@ -1,6 +1,7 @@
 // Reads when jobs were accepted, started and ended, and for how long they ran, many jobs at a time.
 import type { BlockKey } from '../../../runtime/ids.ts';
 import { type NumberedAttempt, pagesOf } from '../records/attempts.ts';
+import { hasRun } from '../records/journal.ts';
 import type { BlockJobs } from './job-view.ts';
 import type { TimedJob } from './timeline.ts';
 
@@ -37,15 +38,14 @@ function endedAttempts({ reader }: BlockJobs, key: BlockKey, from: number, to: n
     for (let index = Math.max(from, first); index < end; index++) {
       const attempt = page.attempt(index)!;
       const ranUs = attempt.completedUs - attempt.startedUs;
-      // A job that ended without an attempt has a record with the number 0. An attempt that was cancelled before its start ran for 0 µs.
-      const hasRun = number > 0 && (ranUs > 0 || attempt.status !== 'cancelled');
+      const ran = hasRun(attempt.status, number, ranUs);
       const known = ended[index - from];
       const last = { number, attempt };
       if (known === undefined)
-        ended[index - from] = { last, startedUs: hasRun ? attempt.startedUs : null, ranUs: hasRun ? ranUs : 0 };
+        ended[index - from] = { last, startedUs: ran ? attempt.startedUs : null, ranUs: ran ? ranUs : 0 };
       else {
         known.last = last;
-        if (!hasRun) continue;
+        if (!ran) continue;
         known.startedUs ??= attempt.startedUs;
         known.ranUs += ranUs;
       }

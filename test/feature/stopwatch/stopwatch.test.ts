@@ -20,28 +20,20 @@ export async function handle(request, { span }) {
 }
 export const quick = () => ({});
 export const fail = () => { throw Object.assign(new Error('no'), { retry: false }); };`,
+  falling: `import { setTimeout as pause } from 'node:timers/promises';
+export const fall = () => pause(20).then(() => Promise.reject(new Error('no')));`,
 };
-const tests = [
-  'timed',
-  'stepped',
-  'paused',
-  'stopped',
-  'spanned',
-  'kept',
-  'bounded',
-  'asked',
-  'plotted',
-  'rebuilt',
-  'typed',
-  'seen',
-];
+const tests = 'timed stepped paused stopped spanned kept bounded asked plotted rebuilt typed seen'.split(' ');
 const line = (name: string) => ({ name, on: name, steps: [{ id: 'first', uses: name }, { uses: `${name}.quick` }] });
 const scopes = ['jobs:status:ro', 'jobs:rw', 'jobs:ro', 'plugin:rw'];
 const scoped = (name: string, scopes: readonly string[]) => ({ name, token: `token-${name}`, scopes });
 /** Each test has an instance of its own, and a pipeline over it, by the same name: nothing else counts there. */
 const gateway = shareGateway({
   plugins,
-  instances: Object.fromEntries([...tests, 'crowded'].map(name => [name, { uses: 'waiter' }])),
+  instances: {
+    ...Object.fromEntries([...tests, 'crowded'].map(name => [name, { uses: 'waiter' }])),
+    falling: { retry: { backoff_base: '1h', backoff_max: '1h' } },
+  },
   pipelines: [...tests.map(line), { name: 'crowd', steps: Array(100).fill({ uses: 'crowded.quick' }) }],
   api: {
     auth: {
@@ -159,6 +151,26 @@ test('a job that was cancelled before it started gives no sample, a stopped atte
   const watch = await counted('stopped', 'handle.run', 1);
   const counts = ['run', 'queue', 'waited'].map(what => stepOf(watch, `handle.${what}`)?.sample_count);
   expect(counts).toEqual([1, 1, undefined]);
+});
+
+test('a job that was stopped between two attempts has a total time, and only the attempt that ran has a time', async () => {
+  const call = async (body: object) =>
+    String((await gateway.call('POST', '/plugin/falling/fall', body)).body['job_id']);
+  const [late, cancelled] = [await call({ deadline: '5s' }), await call({})];
+  await gateway.waiting(cancelled, 'retry');
+  await gateway.call('POST', `/job/${cancelled}/cancel`);
+  for (const [id, status] of [
+    [cancelled, 'cancelled'],
+    [late, 'timed_out'],
+  ] as const)
+    expect(await gateway.settled(id)).toMatchObject({ status, attempt: 2 });
+  const watch = await counted('falling', 'fall.total', 2);
+  const run = stepOf(watch, 'fall.run');
+  expect([run.sample_count, stepOf(watch, 'fall.queue').sample_count]).toEqual([2, 2]);
+  expect(run['p50_us']).toBeGreaterThan(19_000);
+  const metrics = String((await gateway.call('GET', '/metrics')).body['text']);
+  for (const name of ['attempt_seconds', 'job_total_seconds'])
+    expect(metrics).toContain(`headgate_${name}_count{plugin="falling",command="fall"} 2\n`);
 });
 
 test('every command and pipeline step is a step; the trend has 24 buckets; failures count too', async () => {
