@@ -7,7 +7,7 @@ import type { Reader } from '../../runtime/store/store.ts';
 import type { MetricFamily, Sample } from './family.ts';
 
 const named = ['schedule'];
-const alwaysShown: ReadonlySet<ScheduleOutcome> = new Set(['fired', 'missed']);
+const alwaysShown: ReadonlySet<ScheduleOutcome> = new Set(['fired', 'missed', 'refused', 'queue_full']);
 
 export function scheduleFamilies(
   reader: Reader,

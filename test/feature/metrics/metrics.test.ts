@@ -103,6 +103,13 @@ test('counts say what became of jobs, by plugin, command and source', () => {
   ]);
 });
 
+test('an outcome of a schedule that alerts ask for is shown before its first event, as 0', () => {
+  const shown = worked.all('headgate_schedule_fires_total', { schedule: 'rare' });
+  expect(shown.map(({ labels, value }) => [labels['outcome'], value])).toEqual(
+    ['fired', 'queue_full', 'missed', 'refused'].map(outcome => [outcome, 0]),
+  );
+});
+
 test('the time in the queue of a delayed job counts from when it could run, its whole time from the acceptance', async () => {
   const { body } = await gateway.call('POST', '/plugin/late/say?wait=30s', { delay: '2s' });
   expect(body['status']).toBe('succeeded');
