@@ -89,20 +89,12 @@ export function openMetrics(options: MetricsOptions) {
     return 0;
   }
 
-  /** The counters of the commands. Those of actions, and of configured plugins and pipelines, come first. */
-  function commands(): CommandCounts[] {
-    const { plugins, pipelines } = config();
-    const known = new Set(pipelines.map(({ name }) => name));
-    const isKnown = ({ plugin, command }: CommandCounts): boolean =>
-      plugin === pipelinePlugin ? known.has(command) : Object.hasOwn(plugins, plugin) || !isHosted(plugin);
-    const all = counters.read(reader);
-    return [...all.filter(isKnown), ...all.filter(counts => !isKnown(counts))];
-  }
-
   function* families(index: IndexReading, mainDelayMs: number, nowMs: number): Iterable<MetricFamily> {
+    const { plugins, pipelines } = config();
+    const names = { plugins, pipelines: new Set(pipelines.map(({ name }) => name)) };
     yield* ownFamilies(options);
     yield* sourceFamilies(index, mainDelayMs);
-    yield* countFamilies(commands());
+    yield* countFamilies(withFirst(counters.read(reader), each => isCommandConfigured(each, names)));
     yield* gaugeFamilies(gauges);
     yield* reportFamilies(reports, nowMs);
     yield* scheduleFamilies(reader, config().schedules, listPauses(reader));
@@ -111,7 +103,7 @@ export function openMetrics(options: MetricsOptions) {
     yield* disk.families();
     yield* processFamilies();
     // These histograms need the most series. They come last, so the other families get their series first.
-    if (index) yield* timeFamilies(index.totals);
+    if (index) yield* timeFamilies(withFirst(index.totals, each => isTotalConfigured(each, names)));
   }
 
   function sourceFamilies(index: IndexReading, mainDelayMs: number): readonly MetricFamily[] {
@@ -176,6 +168,22 @@ export function openMetrics(options: MetricsOptions) {
       return writer.write(limited, format);
     },
   };
+}
+
+type ConfiguredNames = { readonly plugins: Config['plugins']; readonly pipelines: ReadonlySet<string> };
+
+/** Whether the configuration has the plugin or pipeline. Actions count as configured. */
+function isCommandConfigured({ plugin, command }: CommandCounts, { plugins, pipelines }: ConfiguredNames): boolean {
+  return plugin === pipelinePlugin ? pipelines.has(command) : Object.hasOwn(plugins, plugin) || !isHosted(plugin);
+}
+
+function isTotalConfigured({ kind, names: [name] }: StoredTotal, { plugins, pipelines }: ConfiguredNames): boolean {
+  return kind === 'command' ? Object.hasOwn(plugins, name!) : pipelines.has(name!);
+}
+
+/** The items in the same order, except that those for which `isFirst` is true come first. */
+function withFirst<T>(items: readonly T[], isFirst: (item: T) => boolean): T[] {
+  return [...items.filter(isFirst), ...items.filter(item => !isFirst(item))];
 }
 
 function buildLabels(version: string, store: string | null): { readonly [label: string]: string } {

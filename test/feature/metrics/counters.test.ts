@@ -106,6 +106,23 @@ test('a job whose deadline passed before its first attempt has ended, and had no
   expect(await timedOut()).toEqual([1, 0]);
 });
 
+test('the histograms of a configured plugin get their series before those of a plugin that was removed', async () => {
+  const commands = Array.from({ length: 12 }, (_, n) => `c${n}`);
+  const gone = commands.map(name => `export const ${name} = () => ({});`).join('\n');
+  const settings = { plugins: { gone, stays: echo }, metrics: { series_max: 300 } };
+  const gateway = await startGateway(settings);
+  for (const name of commands) await gateway.finished(`gone/${name}`);
+  await gateway.finished('stays/handle');
+  await gateway.reload({ ...settings, plugins: { stays: echo } });
+  await gateway.restart();
+  const found = await until('all jobs are in the histograms', async () => {
+    const now = await scrape(gateway);
+    return now.sum('headgate_attempt_seconds_count') === commands.length + 1 && now;
+  });
+  expect(found.sum('headgate_attempt_seconds_count', { plugin: 'stays' })).toBe(1);
+  expect(found.sum('headgate_attempt_seconds_count', { plugin: 'other' })).toBeGreaterThan(0);
+});
+
 test('beyond metrics.series_max, names count together as other, and nothing is lost', async () => {
   const commands = Array.from({ length: 12 }, (_, n) => `c${n}`);
   const code = commands.map(name => `export const ${name} = () => ({});`).join('\n');
