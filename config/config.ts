@@ -198,7 +198,7 @@ export type Config = {
   readonly log: {
     /** Null: `text` if stderr is a terminal, else `json`. */
     readonly format: LogFormat | null;
-    /** Which jobs are logged when they end. */
+    /** Which jobs are logged when they end. Unless `none`, failed attempts are logged too. */
     readonly jobs: (typeof loggedJobs)[number];
     /** The maximum number of lines per minute, separately for jobs, control calls, refused deliveries, and calls that got 401 or 403. */
     readonly perMinute: number;

@@ -1,4 +1,4 @@
-// Log lines about work: ended jobs, control calls, and refused deliveries and calls. Each of these kinds has a limit of lines per minute. Request
+// Log lines about work: ended jobs, failed attempts, control calls, and refused deliveries and calls. Each of these kinds has a limit of lines per minute. Request
 // lines and faults have no limit.
 import type { JobOrigin, Observations, ObservationType } from '../../actors/hub/protocol.ts';
 import type { Config } from '../../config/config.ts';
@@ -8,9 +8,10 @@ import type { Logger } from '../../runtime/log.ts';
 
 const minuteMs = 60_000;
 
-/** The types of observations about the end of a job, each with the level and message of its log line. */
+/** The types of observations about the end of a job, or of an attempt that another one will follow, each with the level and message of its log line. */
 const ends: { readonly [T in ObservationType]?: readonly [level: 'info' | 'warn', message: string] } = {
   'job.completed': ['info', 'job succeeded'],
+  'job.retry_scheduled': ['warn', 'attempt failed'],
   'job.failed': ['warn', 'job failed'],
   'job.timed_out': ['warn', 'job timed out'],
   'job.dead': ['warn', 'job is dead'],
@@ -37,7 +38,7 @@ export class WorkLog {
     this.#options = options;
   }
 
-  /** Logs the ended jobs that `log.jobs` selects. */
+  /** Logs the ended jobs and failed attempts that `log.jobs` selects. */
   observe(groups: readonly Observations[]): void {
     const { jobs } = this.#options.settings();
     if (jobs === 'none') return;

@@ -50,14 +50,15 @@ test('refused calls and deliveries have lines of their own, so that nobody keeps
 
 test.each([
   ['none', [], []],
-  ['failed', ['job failed'], []],
-  ['all', ['job succeeded', 'job failed'], []],
-  ['all', ['job failed'], ['info']],
+  ['failed', ['attempt failed', 'job failed'], []],
+  ['all', ['job succeeded', 'attempt failed', 'job failed'], []],
+  ['all', ['attempt failed', 'job failed'], ['info']],
 ] as const)('log.jobs: %s tells %j where the levels %j are off', (which, expected, silent) => {
   const { told, workLog } = open({ format: null, jobs: which, perMinute: 10 }, silent);
   workLog.observe([
     jobs('job.started', 1),
     jobs('job.completed', 1),
+    jobs('job.retry_scheduled', 1),
     jobs('job.failed', 1),
     jobs('pipeline.failed', 1),
   ]);

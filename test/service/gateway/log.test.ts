@@ -17,7 +17,11 @@ const root = fileURLToPath(new URL('../../..', import.meta.url));
 const narrowToken = canary('token for events');
 const key = canary('webhook key');
 
-const instances = { step: { retry: { max_attempts: 1 } }, worker: { parallelism: 1 } };
+const instances = {
+  step: { retry: { max_attempts: 1 } },
+  twice: { uses: 'step', retry: { max_attempts: 2, backoff_base: '1ms' } },
+  worker: { parallelism: 1 },
+};
 
 const settings = (log: { readonly [key: string]: unknown } = {}, more: Partial<Settings> = {}): Settings => ({
   plugins: { step, echo, worker },
@@ -58,6 +62,19 @@ test('a job that failed leaves a line with its id, plugin, command and error; on
   const line = await until('the line', () => log().find(about(failed.job_id)));
   expect(line).toMatchObject({ level: 40, msg: 'job failed', plugin: 'step', command: 'handle', error: 'as asked' });
   expect(log().filter(about(ok.job_id))).toEqual([]);
+});
+
+test('a failed attempt that is followed by another leaves a line, before that of its job', async () => {
+  const log = listen();
+  const { job_id: id } = await gateway.finished('twice/handle', { fail: 'again', retry: true });
+  const lines = await until('both lines', () => {
+    const found = log().filter(about(id));
+    return found.length === 2 && found;
+  });
+  expect(lines).toMatchObject([
+    { level: 40, msg: 'attempt failed', plugin: 'twice', command: 'handle', error: 'again' },
+    { level: 40, msg: 'job is dead' },
+  ]);
 });
 
 test('a job of a run names the run, and a call that changes something names its token and its target', async () => {
