@@ -10,7 +10,7 @@ import type { Read } from './reads.ts';
 export const chunkCharsMin = 65_536;
 
 /**
- * The maximum total size of the stored values that active reads hold in memory. If a read brings the total above this maximum, other reads that
+ * The maximum total size of the stored values and timelines that active reads hold in memory. If a read brings the total above this maximum, other reads that
  * hold values are cancelled. The read that was asked for a chunk least recently is cancelled first. So callers that stop reading cannot exhaust
  * the memory. A single value may be larger.
  */
@@ -54,7 +54,10 @@ export class ActiveReads {
     const underWay: ActiveRead = { share: this.#slices.share(), pieces: null, heldBytes: 0 };
     this.#underWay.set(id, underWay);
     return this.#guarded(id, async () => {
-      const parts = await this.#answering(read, underWay.share);
+      const hold = (bytes: number): void => {
+        if (this.#underWay.has(id)) this.#hold(underWay, bytes);
+      };
+      const parts = await this.#answering(read, underWay.share, hold);
       if (parts === null) {
         this.drop(id);
         return { kind: 'missing' };

@@ -25,10 +25,13 @@ import { timelineParts } from '../json/timeline.ts';
 import { openLists } from './lists.ts';
 import { openOverview } from './overview.ts';
 import type { Read, StopwatchQuery } from './reads.ts';
-import { Timelines } from './timelines.ts';
+import { Semaphore } from './semaphore.ts';
+import { Timelines, timelineBytes } from './timelines.ts';
 
 /** One step of reading the stopwatch takes about this long. Between two steps other reads can continue. */
 const stopwatchMsMax = 1;
+/** The maximum number of timelines that are computed at the same time. Each can take 14 MB. */
+export const timelinesMax = 8;
 
 export type ReadStores = {
   readonly reader: Reader;
@@ -38,16 +41,24 @@ export type ReadStores = {
 
 type Jobs = NonNullable<ReturnType<typeof findTree>>;
 
-/** Produces the parts of an answer; null if the job to be read does not exist. */
-export type AnswerRead = (read: Read, share: Share) => Promise<Iterable<JsonPart> | null>;
+/**
+ * Produces the parts of an answer; null if the job to be read does not exist. `hold` says how many bytes the answer keeps in memory until its
+ * last part is written, besides stored values.
+ */
+export type AnswerRead = (
+  read: Read,
+  share: Share,
+  hold: (bytes: number) => void,
+) => Promise<Iterable<JsonPart> | null>;
 
 export function openAnswers({ reader, index }: ReadStores): AnswerRead {
   const lists = openLists(reader, index);
   const overview = openOverview(reader, index);
   const blocks = new BlockCache(reader);
   const timelines = new Timelines(reader);
+  const computing = new Semaphore(timelinesMax);
 
-  return async (read, share) => {
+  return async (read, share, hold) => {
     switch (read.kind) {
       case 'job':
         return share.run(once(() => jobOf(read)));
@@ -64,7 +75,7 @@ export function openAnswers({ reader, index }: ReadStores): AnswerRead {
       case 'logs':
         return logsParts(await share.run(lists.logs(read.wanted)), read.detail);
       case 'timeline':
-        return timelineOf(read, share);
+        return timelineOf(read, share, hold);
       case 'stopwatch':
         return stopwatch(read, share);
       case 'overview':
@@ -107,9 +118,13 @@ export function openAnswers({ reader, index }: ReadStores): AnswerRead {
   async function timelineOf(
     wanted: Extract<Read, { kind: 'timeline' }>,
     share: Share,
+    hold: (bytes: number) => void,
   ): Promise<Iterable<JsonPart> | null> {
-    const timeline = await share.run(timelines.read({ ...wanted, id: Buffer.from(wanted.id) }));
-    return timeline && timelineParts(timeline, wanted.withErrors);
+    const query = { ...wanted, id: Buffer.from(wanted.id) };
+    const timeline = await computing.run(() => share.run(timelines.read(query)));
+    if (!timeline) return null;
+    hold(timelineBytes(timeline));
+    return timelineParts(timeline, wanted.withErrors);
   }
 
   async function stopwatch(wanted: StopwatchQuery, share: Share): Promise<Iterable<JsonPart>> {

@@ -39,7 +39,7 @@ export class Timelines {
   #keep(name: string, timeline: Timeline): void {
     this.#drop(name);
     this.#kept.set(name, timeline);
-    this.#bytes += bytesOf(timeline);
+    this.#bytes += timelineBytes(timeline);
     for (const oldest of this.#kept.keys()) {
       if (this.#bytes <= this.#bytesMax) return;
       this.#drop(oldest);
@@ -50,11 +50,12 @@ export class Timelines {
     const timeline = this.#kept.get(name);
     if (!timeline) return;
     this.#kept.delete(name);
-    this.#bytes -= bytesOf(timeline);
+    this.#bytes -= timelineBytes(timeline);
   }
 }
 
-function bytesOf({ steps, time, path }: Timeline): number {
+/** The estimated size of a timeline in memory. */
+export function timelineBytes({ steps, time, path }: Timeline): number {
   const bucketBytes = time.buckets * bucketCounts.length * Uint32Array.BYTES_PER_ELEMENT;
   return ownBytes + steps.length * (stepBytes + bucketBytes) + path.steps.length * pathStepBytes;
 }

@@ -1,8 +1,14 @@
 // What reads hold together is bounded: the one that its caller has left longest gives way, and is told to end.
 import { expect, test } from 'vitest';
+import { parseId } from '../../../runtime/ids.ts';
 import { pack } from '../../../runtime/packing.ts';
-import { Slices } from '../../../runtime/slices.ts';
-import { ActiveReads, heldBytesMax, type ReadChunk } from '../../../service/reads/active-reads.ts';
+import { Dropped, type Sliced, Slices } from '../../../runtime/slices.ts';
+import { ActiveReads, chunkCharsMin, heldBytesMax, type ReadChunk } from '../../../service/reads/active-reads.ts';
+import { openAnswers, timelinesMax } from '../../../service/reads/answers.ts';
+import { until } from '../../service/gateway/until.ts';
+import { openMemoryIndex } from '../../support/memory-store.ts';
+import { inSlices } from '../../support/slices.ts';
+import { Ledger } from '../search/ledger.ts';
 
 /** Three of them are more than all reads may hold. */
 const value = pack({ text: 'x'.repeat(heldBytesMax * 0.4) });
@@ -43,6 +49,49 @@ test('what is dropped, or was written, holds nothing', async () => {
     else await whole(reads, id);
     expect(await reads.more(id)).toBe(null);
   }
+});
+
+test('what a read holds besides values counts, too', async () => {
+  const answer = async () => ['{', '}'.repeat(chunkCharsMin), ''];
+  const reads = new ActiveReads(new Slices(() => {}), (_read, _share, hold) => {
+    hold(heldBytesMax * 0.4);
+    return answer();
+  });
+  for (const id of [1, 2, 3]) expect(await reads.begin(id, read)).toMatchObject(goesOn);
+  expect(await reads.more(1)).toEqual(failed);
+  for (const id of [2, 3]) await whole(reads, id);
+  for (const id of [4, 5]) expect(await reads.begin(id, read)).toMatchObject(goesOn);
+  for (const id of [4, 5]) await whole(reads, id);
+});
+
+test('so many timelines are computed at the same time; the next one begins when one of them ends or is dropped', async () => {
+  const ledger = new Ledger();
+  ledger.add({ plugin: 'echo', command: 'say', submittedBy: 'api:test', jobs: [{ attempts: [], end: 'running' }] });
+  const answers = openAnswers({ reader: ledger.store, index: openMemoryIndex });
+  const id = parseId(ledger.jobs[0]!.id)!;
+  const timeline = { kind: 'timeline', id, buckets: 10, nowUs: 2_000_000_000_000_000, withErrors: false } as const;
+  /** What ends the work that has begun, in order. */
+  const begun: (() => void)[] = [];
+  const share = {
+    run: <T>(work: Sliced<T>) =>
+      new Promise<T>((resolve, reject) => {
+        const isDropped = begun.length % 2 === 0;
+        begun.push(() => (isDropped ? reject(new Dropped()) : void inSlices(work, () => {}).then(resolve)));
+      }),
+    close: () => {},
+  };
+  const held: number[] = [];
+  const all = Array.from({ length: timelinesMax + 2 }, () => answers(timeline, share, bytes => void held.push(bytes)));
+  const ended = Promise.allSettled(all);
+  for (let end = 0; end < all.length; end++) {
+    await until('the next ones have begun', () => begun.length === Math.min(all.length, timelinesMax + end));
+    begun[end]!();
+  }
+  expect((await ended).map(({ status }) => status)).toEqual(
+    all.map((_, place) => (place % 2 === 0 ? 'rejected' : 'fulfilled')),
+  );
+  expect(held).toHaveLength(all.length / 2);
+  expect(held.every(bytes => bytes > 0)).toBe(true);
 });
 
 async function whole(reads: ActiveReads, id: number): Promise<void> {
