@@ -28,8 +28,8 @@ export type StepContext = {
 };
 
 const kinds = ['uses', 'call', 'split', 'steps'] as const;
-/** Names that the service itself sets in the context of each request. Baggage cannot use them. */
-const reservedBaggage = ['pipeline', 'step_id', 'depth'];
+/** Names that the service itself sets in the context of requests: `schedule` in the runs of a schedule. Baggage cannot use them. */
+const reservedBaggage = ['pipeline', 'step_id', 'depth', 'schedule'];
 const dataRoots: readonly PathRoot[] = ['payload', 'context'];
 const stepRoots: readonly PathRoot[] = ['payload', 'context', 'config'];
 

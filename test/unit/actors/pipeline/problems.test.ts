@@ -246,6 +246,11 @@ const wrong: [string, unknown, string | string[]][] = [
     pipeline({ uses: 'inspector', baggage: { 'depth.x': 'payload.a' } }),
     '[0].steps[0].baggage["depth.x"]: "depth" in the context is set by the service; choose another name',
   ],
+  [
+    'baggage in place of an occurrence',
+    pipeline({ uses: 'inspector', baggage: { schedule: 'payload.a' } }),
+    '[0].steps[0].baggage.schedule: "schedule" in the context is set by the service; choose another name',
+  ],
   ['a split of text', pipeline({ split: 'x' }), '[0].steps[0].split: is "x"; it must be a map or a list of branches'],
   [
     'an empty split',
