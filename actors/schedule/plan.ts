@@ -27,12 +27,15 @@ export type PlanInput = {
 export function planOf(input: PlanInput): FiringPlan | null {
   const { definition, liveMs, nowMs } = input;
   const { dues, firstMs, count } = pendingOf(input);
-  const newest = dues.at(-1);
-  if (newest === undefined) return null;
-  const fireMs = fireTime(input, newest);
-  const isOnTime = fireMs >= liveMs && nowMs - fireMs <= onTimeMsMax;
-  const missed = isOnTime ? dues.slice(0, -1) : dues;
-  const runs = [...madeUp(definition, missed, isOnTime, nowMs), ...(isOnTime ? [newest] : [])];
+  if (dues.length === 0) return null;
+  // The times to fire rise with the occurrences, because the jitter is shorter than the time between two of them.
+  const first = dues.findIndex(due => {
+    const fireMs = fireTime(input, due);
+    return fireMs >= liveMs && nowMs - fireMs <= onTimeMsMax;
+  });
+  const missed = first < 0 ? dues : dues.slice(0, first);
+  const onTime = first < 0 ? [] : dues.slice(first);
+  const runs = [...madeUp(definition, missed, onTime.length > 0, nowMs), ...onTime];
   const passed = count - runs.length;
   const lastMs = dues[dues.length - runs.length - 1] ?? firstMs;
   return { runs, passed: passed > 0 ? { firstMs, lastMs, count: passed } : null };

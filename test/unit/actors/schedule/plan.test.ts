@@ -11,12 +11,16 @@ type Given = Partial<PlanInput['definition']> & {
   /** Now, and since when the service has been up, in minutes after the last occurrence that is past. */
   readonly now: number;
   readonly live?: number;
+  /** Absent: one occurrence a minute. */
+  readonly everyMs?: number;
 };
 
-function planAt({ now, live = 0, ...definition }: Given) {
+function planAt({ now, live = 0, everyMs, ...definition }: Given) {
+  const recurrence: PlanInput['record']['recurrence'] =
+    everyMs === undefined ? { kind: 'cron', cron: '* * * * *', timezone: 'UTC' } : { kind: 'every', everyMs };
   const plan = planOf({
     definition: { id: 'a', jitterMs: 0, catchUp: 'run_once', catchUpWithinMs: 24 * hour, ...definition },
-    record: { recurrence: { kind: 'cron', cron: '* * * * *', timezone: 'UTC' }, originMs: start, lastDueMs: start },
+    record: { recurrence, originMs: start, lastDueMs: start },
     liveMs: start + live * minute,
     nowMs: start + now * minute,
   });
@@ -79,6 +83,47 @@ test('an occurrence on time fires beside those that were missed before it', () =
   expect(planAt({ ...back, catchUp: 'skip' })).toEqual({ runs: [10], passed: { from: 1, to: 9, count: 9 } });
   expect(planAt({ ...back, catchUp: 'run_once' })).toEqual({ runs: [10], passed: { from: 1, to: 9, count: 9 } });
   expect(planAt({ ...back, catchUp: 'run_all' })?.runs).toHaveLength(10);
+});
+
+describe('of several occurrences that are due at once, each is judged by its own time', () => {
+  const second = 1 / 60;
+  const each = { everyMs: 1_000, catchUp: 'skip' } as const;
+
+  test('all that are late by no more than the limit fire', () => {
+    expect(planAt({ ...each, now: 3.5 * second })).toEqual({
+      runs: [second, 2 * second, 3 * second],
+      passed: null,
+    });
+    expect(planAt({ ...each, now: 6 * second })?.runs).toHaveLength(6);
+    expect(planAt({ ...each, now: 7 * second })).toEqual({
+      runs: [2, 3, 4, 5, 6, 7].map(n => n * second),
+      passed: { from: second, to: second, count: 1 },
+    });
+  });
+
+  test('those from before the service was up are missed, and run_once makes up for none of them', () => {
+    const late = { ...each, now: 4.5 * second, live: 2.5 * second };
+    const passed = { from: second, to: 2 * second, count: 2 };
+    expect(planAt(late)).toEqual({ runs: [3 * second, 4 * second], passed });
+    expect(planAt({ ...late, catchUp: 'run_once' })).toEqual({ runs: [3 * second, 4 * second], passed });
+    expect(planAt({ ...late, catchUp: 'run_all' })?.runs).toHaveLength(4);
+  });
+
+  test('many missed ones before them change nothing', () => {
+    const plan = planAt({ ...each, now: 7_200.5 * second });
+    expect(plan?.runs).toEqual([7_196, 7_197, 7_198, 7_199, 7_200].map(n => n * second));
+    expect(plan?.passed).toEqual({ from: second, to: 7_195 * second, count: missedMax - 5 });
+  });
+
+  test('the delay by jitter counts', () => {
+    const jitterMs = 900;
+    const delayed = planAt({ ...each, jitterMs, now: 8 * second })!;
+    const fires = Array.from({ length: 8 }, (_, n) => start + (n + 1) * 1_000).filter(due => {
+      const fireMs = due + delayOf('a', due, jitterMs);
+      return fireMs <= start + 8_000 && fireMs >= start + 3_000;
+    });
+    expect(delayed.runs.map(minutes => Math.round(start + minutes * minute))).toEqual(fires);
+  });
 });
 
 test('an occurrence is on time if the service was up when its delay by jitter ended', () => {
