@@ -1,7 +1,7 @@
 // Reads `schedules`, and the `schedules` of plugins.
 import { parseCron } from '../../runtime/calendar/cron.ts';
 import { nextInstant } from '../../runtime/calendar/instants.ts';
-import { nextDue, type Recurrence } from '../../runtime/calendar/recurrence.ts';
+import { nextDue, type Recurrence, recurrenceText } from '../../runtime/calendar/recurrence.ts';
 import { zoneNamed } from '../../runtime/calendar/zone.ts';
 import type { SchemaCheck, SchemaCompiler } from '../../runtime/json-schema.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
@@ -32,6 +32,10 @@ export const jitterMsMax = 24 * hour;
 /** The jitter of a `cron` is compared with this many intervals between its occurrences, from `comparedSinceMs` on. */
 const comparedMax = 100;
 const comparedSinceMs = Date.UTC(2026, 0, 1);
+/** The maximum number of results of `shortestBetween` that are kept for the next reload. */
+const shortestMax = 10_000;
+/** The shortest interval between two occurrences, by the text of the recurrence. */
+const shortest = new Map<string, number>();
 const catchUpWithinDefaultMs = 24 * hour;
 const named: { readonly [name: string]: number } = { hourly: hour, daily: 24 * hour, weekly: 7 * 24 * hour };
 
@@ -210,7 +214,7 @@ function readJitter({ node, refuse }: Entry, recurrence: Recurrence): number {
   else if (recurrence.kind === 'every' && jitterMs >= recurrence.everyMs && jitterMs > 0)
     refuse('jitter', `is ${text}; it must be shorter than "every"`);
   else if (recurrence.kind === 'cron' && jitterMs > 0) {
-    const shortestMs = shortestBetween(recurrence);
+    const shortestMs = keptShortest(recurrence);
     if (jitterMs >= shortestMs)
       refuse(
         'jitter',
@@ -218,6 +222,18 @@ function readJitter({ node, refuse }: Entry, recurrence: Recurrence): number {
       );
   }
   return jitterMs;
+}
+
+/** The result of `shortestBetween`, which takes milliseconds, computed once for each recurrence. */
+function keptShortest(recurrence: Recurrence): number {
+  const text = recurrenceText(recurrence);
+  let shortestMs = shortest.get(text);
+  if (shortestMs === undefined) {
+    shortestMs = shortestBetween(recurrence);
+    if (shortest.size >= shortestMax) shortest.clear();
+    shortest.set(text, shortestMs);
+  }
+  return shortestMs;
 }
 
 /**

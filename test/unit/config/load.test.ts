@@ -366,3 +366,18 @@ describe('schedules of a plugin, in the form of ductile', () => {
     ]);
   });
 });
+
+it('a reload does not look again for the shortest interval of each cron expression that has a jitter', () => {
+  const schedules = Array.from({ length: 100 }, (_, n) => {
+    const cron = `${n % 60} ${1 + Math.floor(n / 60)} ${1 + (n % 28)} * *`;
+    return `  - { id: s${n}, plugin: echo, cron: "${cron}", timezone: Europe/Berlin, jitter: 5m }`;
+  });
+  const directory = makeSandbox({ 'config.yaml': `schedules:\n${schedules.join('\n')}`, ...plugin('echo') });
+  const cpuOfLoad = () => {
+    const before = process.cpuUsage();
+    expect(loadSandbox(directory).ok).toBe(true);
+    return process.cpuUsage(before).user;
+  };
+  const first = cpuOfLoad();
+  expect(Math.min(cpuOfLoad(), cpuOfLoad(), cpuOfLoad())).toBeLessThan(first / 4);
+});
