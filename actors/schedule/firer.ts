@@ -93,10 +93,11 @@ export class Firer {
     const { lastDueMs, queue } = schedule.record;
     const next = begins ? { last: job, isRunning: true } : { queue: [...queue, { dueMs, job }] };
     schedule.change({ lastDueMs: Math.max(lastDueMs, dueMs), ...next });
-    schedule.add({ kind: 'fired', dueMs, firedMs, job, status: null, missed });
+    const lateMs = Math.max(0, firedMs - fireTime({ definition: schedule.definition! }, dueMs));
+    schedule.add({ kind: 'fired', dueMs, firedMs, job, status: null, missed, lateMs });
     this.#note(turn, schedule, dueMs);
     this.#ports.follow(schedule, job, begins, true);
-    this.#observeFired(turn, schedule, dueMs, firedMs, missed, job);
+    this.#observeFired(turn, schedule, dueMs, firedMs, missed, lateMs, job);
     return null;
   }
 
@@ -108,7 +109,7 @@ export class Firer {
     const firedMs = Math.floor(turn.nowUs / 1_000);
     schedule.add({ kind: 'fired', dueMs: null, firedMs, job, status: null, missed: 0 });
     this.#ports.follow(schedule, job, true, false);
-    this.#observeFired(turn, schedule, null, firedMs, 0, job);
+    this.#observeFired(turn, schedule, null, firedMs, 0, null, job);
     return reply;
   }
 
@@ -217,13 +218,13 @@ export class Firer {
 
   #observeFired(
     turn: Turn,
-    { id, definition }: OpenSchedule,
+    { id }: OpenSchedule,
     dueMs: number | null,
     firedMs: number,
     missed: number,
+    lateMs: number | null,
     job: JobId,
   ): void {
-    const lateMs = dueMs === null ? null : Math.max(0, firedMs - fireTime({ definition: definition! }, dueMs));
     const fields = {
       schedule: id,
       job_id: formatId(job),

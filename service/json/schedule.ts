@@ -2,9 +2,8 @@
 
 import type { Firing, SchedulePause, ScheduleRecord } from '../../actors/schedule/records/schedule.ts';
 import { isMissed, textOf } from '../../actors/schedule/records/schedule.ts';
-import type { ScheduleState, ScheduleView } from '../../actors/schedule/views/schedules.ts';
+import { latenessOf, type ScheduleState, type ScheduleView } from '../../actors/schedule/views/schedules.ts';
 import type { ScheduleDefinition } from '../../config/config.ts';
-import { delayOf } from '../../runtime/calendar/recurrence.ts';
 import { formatId } from '../../runtime/ids.ts';
 
 /** One schedule, as GET /schedules and GET /schedule/{id} show it. */
@@ -22,7 +21,7 @@ export function scheduleDocument({ id, state, definition, record, next, nextFire
       failures: record.failures,
       ...(record.pause && { paused: pauseFields(record.pause) }),
       ...(record.removedMs !== null && { removed_at: textOf(record.removedMs) }),
-      history: record.history.toReversed().map(firing => firingFields(id, definition?.jitterMs ?? 0, firing, record)),
+      history: record.history.toReversed().map(firing => firingFields(id, definition, firing, record)),
     }),
   };
 }
@@ -50,7 +49,7 @@ function pauseFields({ by, reason, sinceMs }: SchedulePause) {
   return { by, since: textOf(sinceMs), ...(reason !== null && { reason }) };
 }
 
-function firingFields(id: string, jitterMs: number, firing: Firing, { queue }: ScheduleRecord) {
+function firingFields(id: string, definition: ScheduleDefinition | null, firing: Firing, { queue }: ScheduleRecord) {
   if (firing.kind === 'passed') {
     const { reason, firstMs, lastMs, count, atMs } = firing;
     return {
@@ -69,7 +68,7 @@ function firingFields(id: string, jitterMs: number, firing: Firing, { queue }: S
     job_id: formatId(job),
     due_at: dueMs === null ? null : textOf(dueMs),
     fired_at: textOf(firedMs),
-    late_ms: dueMs === null ? null : Math.max(0, firedMs - dueMs - delayOf(id, dueMs, jitterMs)),
+    late_ms: latenessOf(id, firing, definition),
     missed,
   };
 }

@@ -1,8 +1,8 @@
 // The metrics of schedules and pauses, from the store.
 import type { Pause } from '../../actors/job/records/pause.ts';
 import { readSchedule, type ScheduleOutcome, scheduleOutcomes } from '../../actors/schedule/records/schedule.ts';
+import { latenessOf } from '../../actors/schedule/views/schedules.ts';
 import type { ScheduleDefinition } from '../../config/config.ts';
-import { delayOf } from '../../runtime/calendar/recurrence.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { MetricFamily, Sample } from './family.ts';
 
@@ -17,7 +17,8 @@ export function scheduleFamilies(
   const fires: Sample<number>[] = [];
   const lateness: Sample<number>[] = [];
   let paused = 0;
-  for (const { id, jitterMs } of definitions) {
+  for (const definition of definitions) {
+    const { id } = definition;
     const record = readSchedule(reader, id);
     if (record?.pause) paused++;
     for (const outcome of scheduleOutcomes) {
@@ -26,9 +27,9 @@ export function scheduleFamilies(
       if (value !== null) fires.push({ labels: { schedule: id, outcome }, value });
     }
     const last = record?.history.findLast(entry => entry.kind === 'fired' && entry.dueMs !== null);
-    if (last?.kind !== 'fired' || last.dueMs === null) continue;
-    const lateMs = last.firedMs - last.dueMs - delayOf(id, last.dueMs, jitterMs);
-    lateness.push({ labels: { schedule: id }, value: Math.max(0, lateMs) / 1000 });
+    if (last?.kind !== 'fired') continue;
+    const lateMs = latenessOf(id, last, definition);
+    if (lateMs !== null) lateness.push({ labels: { schedule: id }, value: lateMs / 1000 });
   }
   return [
     {

@@ -29,7 +29,8 @@ export type ScheduleOutcome = (typeof scheduleOutcomes)[number];
 export type Firing =
   /**
    * `dueMs` null: a caller started the job by hand. `status` null: the job has not ended. `missed`: how many occurrences were missed
-   * between the previous firing and this one, at most `missedMax` (plan.ts).
+   * between the previous firing and this one, at most `missedMax` (plan.ts). `lateMs`: how long after its time and its jitter it
+   * fired; absent: a caller started the job, or an earlier version fired the occurrence.
    */
   | {
       readonly kind: 'fired';
@@ -38,6 +39,7 @@ export type Firing =
       readonly job: JobId;
       readonly status: TerminalStatus | null;
       readonly missed: number;
+      readonly lateMs?: number;
     }
   /** Occurrences that did not fire, all for the same reason. */
   | {
@@ -106,7 +108,7 @@ export function scheduleIdOf(key: Uint8Array): string {
 }
 
 type PackedFiring =
-  | [dueMs: number | null, firedMs: number, job: JobId, status: TerminalStatus | null, missed: number]
+  | [dueMs: number | null, firedMs: number, job: JobId, status: TerminalStatus | null, missed: number, lateMs?: number]
   | [reason: PassReason, firstMs: number, lastMs: number, count: number, atMs: number];
 
 export function putSchedule(batch: Batch, id: string, record: ScheduleRecord): void {
@@ -132,7 +134,11 @@ export function putSchedule(batch: Batch, id: string, record: ScheduleRecord): v
 }
 
 function packFiring(firing: Firing): PackedFiring {
-  if (firing.kind === 'fired') return [firing.dueMs, firing.firedMs, firing.job, firing.status, firing.missed];
+  if (firing.kind === 'fired') {
+    const { dueMs, firedMs, job, status, missed, lateMs } = firing;
+    const fired = [dueMs, firedMs, job, status, missed] as const;
+    return lateMs === undefined ? [...fired] : [...fired, lateMs];
+  }
   return [firing.reason, firing.firstMs, firing.lastMs, firing.count, firing.atMs];
 }
 
@@ -182,8 +188,8 @@ function unpackFiring(packed: PackedFiring): Firing {
     const [reason, firstMs, lastMs, count, atMs] = packed as Extract<PackedFiring, [PassReason, ...unknown[]]>;
     return { kind: 'passed', reason, firstMs, lastMs, count, atMs };
   }
-  const [dueMs, firedMs, job, status, missed] = packed as Exclude<PackedFiring, [PassReason, ...unknown[]]>;
-  return { kind: 'fired', dueMs, firedMs, job, status, missed };
+  const [dueMs, firedMs, job, status, missed, lateMs] = packed as Exclude<PackedFiring, [PassReason, ...unknown[]]>;
+  return { kind: 'fired', dueMs, firedMs, job, status, missed, ...(lateMs !== undefined && { lateMs }) };
 }
 
 /** Undefined: the store has no record of the schedule, or the record is unusable. */

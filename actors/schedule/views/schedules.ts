@@ -3,7 +3,13 @@
 import type { ScheduleDefinition } from '../../../config/config.ts';
 import { delayOf, nextDue } from '../../../runtime/calendar/recurrence.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
-import { readSchedule, type SchedulePause, type ScheduleRecord, scheduleIdOf } from '../records/schedule.ts';
+import {
+  type Firing,
+  readSchedule,
+  type SchedulePause,
+  type ScheduleRecord,
+  scheduleIdOf,
+} from '../records/schedule.ts';
 
 /** `finished`: no occurrence is left. `removed`: the configuration does not have the schedule. */
 export const scheduleStates = ['active', 'paused', 'disabled', 'finished', 'removed'] as const;
@@ -82,4 +88,18 @@ export function removedSchedules(reader: Reader, defined: ReadonlySet<string>): 
 export function viewRemoved(reader: Reader, id: string): ScheduleView | undefined {
   const record = readSchedule(reader, id);
   return record && { id, state: 'removed', definition: null, record, next: [], nextFireMs: null };
+}
+
+/**
+ * How long after its time and its jitter an occurrence fired, in ms. Firings of earlier versions are measured with the present jitter.
+ * Null: the job was started by hand, or an earlier version fired the occurrence and the configuration does not have the schedule.
+ */
+export function latenessOf(
+  id: string,
+  { dueMs, firedMs, lateMs }: Extract<Firing, { kind: 'fired' }>,
+  definition: Pick<ScheduleDefinition, 'jitterMs'> | null,
+): number | null {
+  if (lateMs !== undefined) return lateMs;
+  if (dueMs === null || definition === null) return null;
+  return Math.max(0, firedMs - dueMs - delayOf(id, dueMs, definition.jitterMs));
 }

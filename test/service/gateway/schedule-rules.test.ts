@@ -5,7 +5,7 @@ import { openSource } from '../../feature/events/reader.ts';
 import { startClocked } from './clock.ts';
 import { everythingToken, type Settings } from './configuration.ts';
 import { type Answer, type CallOptions, type Job, shareGateway } from './gateway.ts';
-import { failing, worker } from './sources.ts';
+import { echo, failing, worker } from './sources.ts';
 import { until } from './until.ts';
 
 const never = { at: '2999-01-01T00:00:00Z' };
@@ -129,6 +129,30 @@ test('jitter delays the firing, and due_at is the time without it', async () => 
     expect(job.schedule).toEqual({ id: 'late', due_at });
     expect(job.result!.result).toMatchObject({ event: { schedule: { due_at, fired_at } } });
   }
+});
+
+test('the lateness of a firing stays as it was after a change of the jitter or a removal, and the next firing has the new jitter', async () => {
+  const spread = { plugin: 'echo', cron: '0 * * * *', jitter: '59m' };
+  const given = (...schedules: object[]): Settings => ({ plugins: { echo }, schedules: schedules as never });
+  const { gateway, clock } = await startClocked(
+    '2027-11-01T10:10:00Z',
+    given({ id: 'changed', ...spread }, { id: 'removed', ...spread }),
+  );
+  const firings = (count: number) =>
+    until('both have fired', async () => {
+      const { body } = await gateway.call('GET', '/schedules');
+      const all = body['schedules'] as readonly (Schedule & { readonly id: string })[];
+      const fired = all.map(({ id, history }) => ({ id, late: (history ?? []).map(({ late_ms }) => late_ms) }));
+      return fired.reduce((sum, { late }) => sum + late.length, 0) === count ? fired : null;
+    });
+  clock.set('2027-11-01T11:59:30Z');
+  const before = await firings(2);
+  expect(before.map(({ late }) => late)).toEqual([[expect.any(Number)], [expect.any(Number)]]);
+  await gateway.reload(given({ id: 'changed', ...spread, jitter: '1s' }));
+  expect(await firings(2)).toEqual(before);
+  clock.set('2027-11-01T12:00:00Z');
+  const [changed] = await firings(3);
+  expect(changed!.late[0]).toBeLessThan(60_000);
 });
 
 test('a job that is cancelled is no failure, and neither is a manual run', async () => {
