@@ -22,6 +22,8 @@ import { loadSchedules, reconcile, removedFor } from './reload.ts';
 export const retryMs = 1_000;
 /** A turn whose time is up still fires due schedules until it has fired this many. */
 const firedPerTurnMin = 16;
+/** A schedule with more due occurrences than this counts as `firedPerTurnMin` schedules. */
+const examinedMany = 64;
 /** The minimum time for which the records of a schedule are kept after the configuration has dropped the schedule. */
 export const removedKeptMs = 30 * 86_400_000;
 
@@ -101,15 +103,21 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
 
   function configure(turn: Turn): void {
     const nowMs = msOf(turn);
-    for (const { schedule, dropped } of reconcile(schedules, config, nowMs, isFirstTurn ? startedMs : nowMs)) {
+    const changed = reconcile(schedules, config, nowMs, isFirstTurn ? startedMs : nowMs);
+    for (const { schedule, dropped } of changed) {
       for (const dueMs of dropped) pass(turn, schedule, { firstMs: dueMs, lastMs: dueMs, count: 1 }, 'disabled');
       touched.add(schedule);
     }
-    for (const schedule of schedules.values()) {
-      setNext(schedule);
-      const { queue, isRunning, offMs } = schedule.record;
-      if (queue.length > 0 && (offMs !== null || (schedule.mayFire && !isRunning))) due.set(schedule, nowMs);
-    }
+    for (const schedule of isFirstTurn ? schedules.values() : changed.map(({ schedule }) => schedule))
+      lookAt(schedule, nowMs);
+  }
+
+  /** Makes `fire` handle the schedule and find its next time, in this turn or, if the time of the turn is up, in a later one. */
+  function lookAt(schedule: OpenSchedule, nowMs: number): void {
+    const { mayFire, refused, record } = schedule;
+    const hasQueueToEnd = record.offMs !== null && record.queue.length > 0;
+    if (hasQueueToEnd || (mayFire && !refused)) due.set(schedule, nowMs);
+    else if (!mayFire) due.set(schedule, Number.POSITIVE_INFINITY);
   }
 
   function setNext(schedule: OpenSchedule): void {
@@ -127,24 +135,30 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
 
   /**
    * Fires the due occurrences of one schedule: first the next one in its queue, then refused ones, then new ones. If
-   * the schedule is off, cancels the jobs in its queue instead.
+   * the schedule is off, cancels the jobs in its queue instead. Returns how many new occurrences were due.
    */
-  function advance(turn: Turn, schedule: OpenSchedule): void {
+  function advance(turn: Turn, schedule: OpenSchedule): number {
     const nowMs = msOf(turn);
-    touched.add(schedule);
-    if (schedule.record.offMs !== null && !firer.endQueue(turn, schedule)) due.set(schedule, nowMs + retryMs);
-    if (!schedule.mayFire) return;
-    const isQueueRefused = !fireQueued(turn, schedule);
-    if (fireRefused(turn, schedule)) firePlanned(turn, schedule);
-    if (isQueueRefused) due.set(schedule, Math.min(schedule.nextMs, nowMs + retryMs));
+    const before = schedule.record;
+    let examined = 0;
+    if (before.offMs !== null && !firer.endQueue(turn, schedule)) due.set(schedule, nowMs + retryMs);
+    if (schedule.mayFire) {
+      const isQueueRefused = !fireQueued(turn, schedule);
+      if (fireRefused(turn, schedule)) examined = firePlanned(turn, schedule);
+      if (isQueueRefused) due.set(schedule, Math.min(schedule.nextMs, nowMs + retryMs));
+    }
+    if (schedule.record !== before) touched.add(schedule);
+    return examined;
   }
 
-  function firePlanned(turn: Turn, schedule: OpenSchedule): void {
+  /** Fires the new occurrences that are due, and returns how many were due. */
+  function firePlanned(turn: Turn, schedule: OpenSchedule): number {
     const nowMs = msOf(turn);
     const definition = schedule.definition!;
     const plan = planOf({ definition, record: schedule.record, liveMs: schedule.liveMs, nowMs });
     if (plan?.passed) pass(turn, schedule, plan.passed, 'missed');
     if (!plan || fireAll(turn, schedule, plan.runs)) setNext(schedule);
+    return plan?.examined ?? 0;
   }
 
   /**
@@ -352,8 +366,8 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
       if (nowMs < due.nextMs) return;
       let fired = 0;
       for (let next = due.pop(nowMs); next; next = due.pop(nowMs)) {
-        advance(turn, next);
-        if (++fired >= firedPerTurnMin && turn.isSpent) break;
+        fired += advance(turn, next) > examinedMany ? firedPerTurnMin : 1;
+        if (fired >= firedPerTurnMin && turn.isSpent) break;
       }
     },
     close(turn) {

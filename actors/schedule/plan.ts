@@ -12,8 +12,12 @@ export const runAllMax = 100;
 
 /** Consecutive occurrences that do not fire. `count` is at most `missedMax`. */
 export type Passed = { readonly firstMs: number; readonly lastMs: number; readonly count: number };
-/** The occurrences in `passed` come before those in `runs`. */
-export type FiringPlan = { readonly runs: readonly number[]; readonly passed: Passed | null };
+/** The occurrences in `passed` come before those in `runs`. `examined`: for how many occurrences the plan was made. */
+export type FiringPlan = {
+  readonly runs: readonly number[];
+  readonly passed: Passed | null;
+  readonly examined: number;
+};
 
 export type PlanInput = {
   readonly definition: Pick<ScheduleDefinition, 'id' | 'jitterMs' | 'catchUp' | 'catchUpWithinMs'>;
@@ -38,7 +42,7 @@ export function planOf(input: PlanInput): FiringPlan | null {
   const runs = [...madeUp(definition, missed, onTime.length > 0, nowMs), ...onTime];
   const passed = count - runs.length;
   const lastMs = dues[dues.length - runs.length - 1] ?? firstMs;
-  return { runs, passed: passed > 0 ? { firstMs, lastMs, count: passed } : null };
+  return { runs, passed: passed > 0 ? { firstMs, lastMs, count: passed } : null, examined: dues.length };
 }
 
 /** When the first occurrence after `lastDueMs` fires, including its jitter. Null: there is no later occurrence. */

@@ -25,7 +25,7 @@ export function loadSchedules(reader: Reader, setAside: SetAside): Map<string, O
   return schedules;
 }
 
-/** A schedule whose record has changed, and the occurrences without a job that were dropped from its queue. */
+/** A schedule whose record or jitter has changed, and the occurrences without a job that were dropped from its queue. */
 export type Reconciled = { readonly schedule: OpenSchedule; readonly dropped: readonly number[] };
 
 /**
@@ -49,12 +49,13 @@ export function reconcile(
       schedule = new OpenSchedule(id, newRecord(definition, nowMs));
       schedules.set(id, schedule);
     }
-    const wasDefined = schedule.definition !== null;
+    const before = schedule.definition;
     schedule.define(definition);
     const { record } = schedule;
     const isSame = recurrenceText(record.recurrence) === recurrenceText(recurrence);
     if (!isNew && enabled && isSame && record.offMs === null) {
-      if (!wasDefined) schedule.liveMs = liveMs;
+      if (!before) schedule.liveMs = liveMs;
+      else if (before.jitterMs !== definition.jitterMs) changed.push({ schedule, dropped: [] });
       continue;
     }
     if (!enabled) {
