@@ -19,6 +19,8 @@ import type { RescheduleJob, RescheduleReply } from './time-protocol.ts';
 
 /** The maximum number of jobs that timers make due, end or stop in one turn. A whole block that becomes due at once counts as one job. */
 export const timedPerTurnMax = 1_024;
+/** After a start, no job starts until all due timers have been handled, but at most for this time. */
+const catchUpUsMax = 5_000_000;
 
 export type DelayedOptions = {
   readonly state: JobState;
@@ -33,8 +35,10 @@ export class Delayed {
   #turn: Turn | null = null;
   /** How many more jobs timers may make due, end or stop in this turn (`timedPerTurnMax`). */
   #left = 0;
-  /** Whether all timers that came due before the start have been handled. */
+  /** Whether jobs may start: all timers that came due before the start have been handled, or `catchUpUsMax` is over. */
   #isCaughtUp = false;
+  /** The time of the first turn after the start. */
+  #startedUs: number | null = null;
 
   constructor(options: DelayedOptions) {
     this.#options = options;
@@ -61,13 +65,15 @@ export class Delayed {
     return nextUs !== null && nextUs <= nowUs;
   }
 
-  /** Whether timers are left that came due before the start. Until they have been handled, queued jobs may belong to runs that have expired. */
+  /** Whether no job may start yet: timers are left that came due before the start, so queued jobs may belong to runs that have expired. */
   isCatchingUp({ nowUs }: Turn): boolean {
     if (this.#isCaughtUp) return false;
+    this.#startedUs ??= nowUs;
     const { isLoaded, times } = this.#options.state;
     const areLeft = times.nextUs !== null && times.nextUs <= nowUs;
-    this.#isCaughtUp = isLoaded && !areLeft;
-    return areLeft;
+    const isOver = nowUs - this.#startedUs > catchUpUsMax;
+    this.#isCaughtUp = isOver || (isLoaded && !areLeft);
+    return areLeft && !isOver;
   }
 
   /** Handles timers whose time has come. True: the next turn must continue, because more due timers may be left. */
