@@ -1,7 +1,7 @@
 // What must be so of jobs and runs that callers have cancelled, whatever fails.
 import type { CancelReply } from '../../../actors/job/cancel/cancel-protocol.ts';
 import { readCancelKey } from '../../../actors/job/records/cancel.ts';
-import { pipelinePlugin } from '../../../actors/job/records/job.ts';
+import { type JobGroup, pipelinePlugin } from '../../../actors/job/records/job.ts';
 import { decodeRun } from '../../../actors/pipeline/records/run.ts';
 import { formatId, parseId } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
@@ -109,13 +109,16 @@ export class CancelModel {
     return this.#around(job.id, isEnded) !== null || this.isDetached(job);
   }
 
-  /** Whether the job belongs to a phase of a run that somebody has cancelled, or to a run that such a phase has called. */
-  isExempt(id: string): boolean {
-    for (let at: string | null = id; at !== null; at = this.#runOf(at)) {
-      const job = this.#commits.find(at);
-      if (job?.group.phase !== undefined && this.isAsked(job)) return true;
-    }
-    return false;
+  /**
+   * Whether the job belongs to a phase of a run that somebody has cancelled, or to a run that such a phase has called. `born`: the groups of
+   * jobs of the next commit.
+   */
+  isExempt(id: string, born: ReadonlyMap<string, JobGroup> = new Map()): boolean {
+    const group = born.get(id) ?? this.#commits.find(id)?.group;
+    const run = group?.run ? formatId(group.run.run) : null;
+    if (run === null) return false;
+    const job = this.#commits.find(born.has(id) ? run : id);
+    return (group!.phase !== undefined && job !== undefined && this.isAsked(job)) || this.isExempt(run, born);
   }
 
   /** Whether the time of a run around the job, or of the job itself if it is a run, may be over. */

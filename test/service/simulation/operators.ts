@@ -3,11 +3,12 @@ import type { PauseReply } from '../../../actors/job/holds/pause-protocol.ts';
 import { groupOf } from '../../../actors/job/records/block.ts';
 import { breakerName, decodePause, type PauseTarget, pauseKey } from '../../../actors/job/records/pause.ts';
 import { decodeRun } from '../../../actors/pipeline/records/run.ts';
-import { formatId, type JobId, jobIdBytes } from '../../../runtime/ids.ts';
+import { formatId, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { WriteBatch } from '../../../runtime/store/batch.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import type { ReplyTo } from '../../../runtime/turn.ts';
 import { holds } from './broken.ts';
+import type { CancelModel } from './cancel-model.ts';
 import type { Dice } from './dice.ts';
 import type { HeldFrame } from './hosts.ts';
 import { blockIn } from './remembered.ts';
@@ -21,8 +22,7 @@ const firstAsk = 1_000_000_000;
 export class Operators {
   readonly #reader: Reader;
   readonly #dice: Dice;
-  /** Whether the job belongs to a phase of a run that somebody has cancelled, or to a run that such a phase has called. */
-  readonly #isExempt: (id: string) => boolean;
+  readonly #cancels: CancelModel;
   readonly #isDamaged: (id: string) => boolean;
   readonly #asks = new Map<
     number,
@@ -34,10 +34,10 @@ export class Operators {
   readonly #leftUs = new WeakMap<HeldFrame, number>();
   #asked = firstAsk;
 
-  constructor(reader: Reader, dice: Dice, isExempt: (id: string) => boolean, isDamaged: (id: string) => boolean) {
+  constructor(reader: Reader, dice: Dice, cancels: CancelModel, isDamaged: (id: string) => boolean) {
     this.#reader = reader;
     this.#dice = dice;
-    this.#isExempt = isExempt;
+    this.#cancels = cancels;
     this.#isDamaged = isDamaged;
   }
 
@@ -130,7 +130,7 @@ export class Operators {
       !isHalfOpen || (tasks.length === 1 && beside === 0),
       () => `the breaker of ${instance} lets ${tasks.length} jobs out beside ${beside} trials`,
     );
-    const service = tasks.every(({ id }) => this.#isExempt(id)) ? [] : [system];
+    const service = tasks.every(({ id }) => this.#cancels.isExempt(id)) ? [] : [system];
     for (const target of isHalfOpen
       ? [...service, { ...plugin, command }]
       : [...service, plugin, { ...plugin, command }])
@@ -146,15 +146,22 @@ export class Operators {
     const changed = new Set(
       tables.flatMap((table, at) => (table === 'pauses' ? [Buffer.from(keys[at]!).toString()] : [])),
     );
-    for (const [at, table] of tables.entries()) {
-      const value = values[at];
-      if (table !== 'blocks' || value === undefined) continue;
-      const block = blockIn(value);
+    const blocks = [...tables.entries()].flatMap(([at, table]) => {
+      const value = table === 'blocks' ? values[at] : undefined;
+      return value === undefined ? [] : [{ key: keys[at]!, block: blockIn(value) }];
+    });
+    // A phase may call a run whose first steps begin in the same commit.
+    const born = new Map(
+      blocks.flatMap(({ key, block }) =>
+        Array.from({ length: block.count }, (_, at) => [formatId(jobId(key, at)), groupOf(block, at).group] as const),
+      ),
+    );
+    for (const { block } of blocks) {
       for (let index = 0; index < block.count; index++) {
         const { run, pipeline, phase } = groupOf(block, index).group;
         if (run === null || pipeline === null) continue;
         const own = { kind: 'pipeline', name: pipeline, command: null } as const;
-        const isHeld = phase === undefined && !this.#isExempt(formatId(run.run));
+        const isHeld = phase === undefined && !this.#cancels.isExempt(formatId(run.run), born);
         for (const target of isHeld ? [system, own] : [own]) {
           const key = pauseKey(target);
           const isWrong = !changed.has(key) && this.#isPaused(target);

@@ -111,7 +111,7 @@ export class World {
     this.#cancels.expired = job => this.#times.hasExpired(job);
     const asked = [this.#cancels, this.#reruns, this.#times] as const;
     this.#callers = new Callers(memory, seed, this.#vault, { find: id => this.#commits.find(id), isDamaged }, ...asked);
-    this.#operators = new Operators(memory, new Dice(seed, 'operators'), id => this.#cancels.isExempt(id), isDamaged);
+    this.#operators = new Operators(memory, new Dice(seed, 'operators'), this.#cancels, isDamaged);
     this.#setups = new Setups(seed);
     this.#setup = this.#setups.of(0);
     this.#inForce.begin(this.#setup, 0);
