@@ -72,7 +72,7 @@ RestartPreventExitStatus=78
 # The unlock key of the vault can come from systemd: vault.key_file: \${CREDENTIALS_DIRECTORY}/vault.key
 #LoadCredential=vault.key:/etc/headgate-vault.key
 
-# For a sealed configuration: the service writes a note of the accepted lock beside the seal key, so the directory must be writable.
+# For a sealed configuration: the service writes a note of the accepted lock beside the seal key, so the directory of the key must be writable.
 #Environment=HEADGATE_SEAL_KEY_FILE=/var/lib/headgate-seal/seal.key
 #ReadWritePaths=/var/lib/headgate-seal
 

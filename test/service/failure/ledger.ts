@@ -166,7 +166,13 @@ export class Ledger {
   startRun(pipeline: string, payload: Json, options: CallOptions | null = null): number {
     const ask = ++this.#asks;
     const replyTo = { ask };
-    const message = { pipeline, payload: pack(payload), submittedBy: 'test', watch: false, ...(options && { options }) };
+    const message = {
+      pipeline,
+      payload: pack(payload),
+      submittedBy: 'test',
+      watch: false,
+      ...(options && { options }),
+    };
     this.lifecycle.loop.deliver('pipeline', { kind: 'start_run', replyTo, ...message });
     return ask;
   }
