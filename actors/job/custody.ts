@@ -128,7 +128,7 @@ export function recover(state: JobState, turn: Turn, job: OpenAttempt): void {
   const lane = state.lane(job.open.plugin);
   const stop = state.stopOf(job, turn.nowUs);
   if (stop) {
-    if (job.custody === 'waiting' || job.custody === 'suspect') endUnstarted(state, turn, job);
+    if (job.custody === 'waiting' || job.custody === 'suspect') endUnstarted(state, turn, job, stop);
     else endStopped(state, turn, job, stop, null, stoppedBody);
     return;
   }

@@ -16,7 +16,7 @@ import { FollowedEnds } from './followed.ts';
 import type { Gauges } from './gauges.ts';
 import { type HoldSources, Holds } from './holds/holds.ts';
 import { Pauses } from './holds/pauses.ts';
-import { firstAttempt, hasRecord, isUnstarted, type OpenAttempt, takeFrom } from './open-attempt.ts';
+import { firstAttempt, hasRecord, isUnstarted, type OpenAttempt, type StopReason, takeFrom } from './open-attempt.ts';
 import type { SettledJob } from './protocol.ts';
 import { errorOf } from './records/attempt.ts';
 import { type Block, decodeWhole, groupOf } from './records/block.ts';
@@ -208,9 +208,10 @@ export class JobState {
     if (!this.cancels.isEmpty) this.cancels.ended(turn, id);
     if (!this.awaited.isEmpty) this.awaited.ended(id, turn);
     if (!this.followed.isEmpty) this.followed.ended(id, status);
-    const settled: SettledJob = { id, offset, status, body };
+    const settled: SettledJob =
+      number > 0 ? { id, offset, status, body } : { id, offset, status, body, isSilent, neverStarted: true };
     const { plugin, command } = open;
-    this.settled.add(plugin, command, group, number > 0 ? settled : { ...settled, isSilent, neverStarted: true });
+    this.settled.add(plugin, command, group, settled);
     if (isSilent) return;
     if (status === 'succeeded') this.observations.job('job.completed', turn.nowUs, plugin, command, id);
     else this.observations.job(`job.${status}`, turn.nowUs, plugin, command, id, errorOf(body));
@@ -292,14 +293,11 @@ export class JobState {
   /** Whether the job itself was cancelled, or the cancel of a run applies to it. If so, the job is neither started nor retried. */
   isCancelled({ open, index }: Pick<OpenAttempt, 'open' | 'index'>): boolean {
     if (this.cancels.isEmpty) return false;
-    return this.cancels.of(jobId(open.keyBytes, index)) !== undefined || this.cancelledRun(open, index) !== null;
+    return this.cancelledRun(open, index) !== null || this.cancels.of(jobId(open.keyBytes, index)) !== undefined;
   }
 
-  /**
-   * Why the job must neither start nor be retried: a cancel applies to it (`isCancelled`), or its deadline has passed. Null: there is no
-   * such reason.
-   */
-  stopOf(job: Pick<OpenAttempt, 'open' | 'index'>, nowUs: number): 'cancelled' | 'timed_out' | null {
+  /** Null: the job may start and be retried. */
+  stopOf(job: Pick<OpenAttempt, 'open' | 'index'>, nowUs: number): StopReason | null {
     if (this.isCancelled(job)) return 'cancelled';
     if (!job.open.isTimed) return null;
     const deadlineUs = this.times.of(job.open, this.load(job.open), job.index)?.deadlineUs ?? null;

@@ -3,6 +3,9 @@
 import type { OpenBlock } from './records/open.ts';
 import type { RetryRecord } from './records/retry.ts';
 
+/** Why a job must neither start nor be retried: a cancel applies to it, or its deadline has passed. */
+export type StopReason = 'cancelled' | 'timed_out';
+
 export type OpenAttempt = RetryRecord & { readonly open: OpenBlock; readonly index: number };
 
 /** The first attempt of a job that was never dispatched. */

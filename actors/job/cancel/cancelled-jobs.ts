@@ -5,7 +5,7 @@ import { jobId } from '../../../runtime/ids.ts';
 import type { Turn } from '../../../runtime/turn.ts';
 import type { Lane } from '../dispatch/lane.ts';
 import type { JobState } from '../job-state.ts';
-import { firstAttempt, isUnstarted, type OpenAttempt } from '../open-attempt.ts';
+import { firstAttempt, isUnstarted, type OpenAttempt, type StopReason } from '../open-attempt.ts';
 import { type Cancel, cancelText, putNote } from '../records/cancel.ts';
 import type { OpenBlock } from '../records/open.ts';
 
@@ -25,7 +25,7 @@ export function endStopped(
   state: JobState,
   turn: Turn,
   job: OpenAttempt,
-  status: 'cancelled' | 'timed_out',
+  status: StopReason,
   startedUs: number | null,
   body: Body,
 ): void {
@@ -40,12 +40,12 @@ function isOverdue(state: JobState, { open, index }: OpenAttempt): boolean {
 }
 
 /**
- * Ends a job that was cancelled or is past its deadline, and that waits or was returned unstarted. If none of its plugin code can
+ * Ends a job that was cancelled or is past its deadline (`stop`), and that waits or was returned unstarted. If none of its plugin code can
  * have run and it was cancelled only with a run, no observation reports the end, and no hook starts.
  */
-export function endUnstarted(state: JobState, turn: Turn, job: OpenAttempt): void {
+export function endUnstarted(state: JobState, turn: Turn, job: OpenAttempt, stop: StopReason): void {
   const { open, index } = job;
-  if (state.stopOf(job, turn.nowUs) === 'timed_out') {
+  if (stop === 'timed_out') {
     state.end(turn, job, 'timed_out', null, encodeBody({ error: Buffer.from(lateText) }), 'queued');
     return;
   }
@@ -91,8 +91,9 @@ export function dropStopped(state: JobState, turn: Turn, lane: Lane, max: number
 
 /** Ends a waiting job that must not start. */
 export function endStoppedWaiting(state: JobState, turn: Turn, job: OpenAttempt): void {
-  if (state.stopOf(job, turn.nowUs) !== null) {
-    endUnstarted(state, turn, job);
+  const stop = state.stopOf(job, turn.nowUs);
+  if (stop) {
+    endUnstarted(state, turn, job, stop);
     return;
   }
   const cancel = expiryAt(turn.nowUs);

@@ -23,8 +23,16 @@ export type RunLookups = {
 /** The maximum number of cached lookups of runs. */
 const knownRunsMax = 16_384;
 
-/** The stored cancel of an unsettled job. `root`: the root of the tree if the job is a run; null: the job is not a run. */
-type Mark = { readonly id: JobId; readonly root: JobId | null; cancel: Cancel };
+/**
+ * The stored cancel of an unsettled job. `root`: the root of the tree if the job is a run; null: the job is not a run. `notStarted` belongs
+ * to this mark alone and is that of `cancel`: it is counted in place, once for each waiting job of a cancelled run.
+ */
+type Mark = {
+  readonly id: JobId;
+  readonly root: JobId | null;
+  readonly notStarted: { jobs: number; elements: number };
+  cancel: Cancel;
+};
 
 export class Cancels {
   readonly #reader: Reader;
@@ -45,7 +53,7 @@ export class Cancels {
     this.#openRuns = openRuns;
     for (const [id, value] of readMarks(reader)) {
       const cancel = setAside.read('cancels', id, () => decodeCancel(value));
-      if (cancel) this.#keep({ id, root: this.#rootOf(id), cancel });
+      if (cancel) this.#keep(id, this.#rootOf(id), cancel);
     }
     this.detached = new DetachedCancels(reader, setAside, run => openRuns.begun(run));
   }
@@ -77,7 +85,7 @@ export class Cancels {
   }
 
   of(id: JobId): Cancel | undefined {
-    return this.#marks.get(keyText(id))?.cancel ?? this.detached.of(id);
+    return this.own(id) ?? (this.detached.size > 0 ? this.detached.of(id) : undefined);
   }
 
   /** The mark of this job or run. Undefined: it has none. */
@@ -88,10 +96,9 @@ export class Cancels {
   /** Marks the job or run. If an earlier mark exists, the new mark replaces it, and takes over its counts (`notStarted`). */
   mark(turn: Turn, id: JobId, cancel: Cancel): void {
     const mark = this.#marks.get(keyText(id));
-    const marked = mark ? { ...cancel, notStarted: mark.cancel.notStarted } : cancel;
-    putMark(turn.batch, id, marked);
-    if (mark) mark.cancel = marked;
-    else this.#keep({ id, root: this.#rootOf(id), cancel });
+    if (mark) mark.cancel = { ...cancel, notStarted: mark.notStarted };
+    putMark(turn.batch, id, mark?.cancel ?? cancel);
+    if (!mark) this.#keep(id, this.#rootOf(id), cancel);
     this.#known.clear();
   }
 
@@ -101,9 +108,12 @@ export class Cancels {
     this.#known.clear();
   }
 
-  #keep(mark: Mark): void {
-    this.#marks.set(keyText(mark.id), mark);
-    this.#count(mark.root, 1);
+  #keep(id: JobId, root: JobId | null, cancel: Cancel): Mark {
+    const notStarted = { ...cancel.notStarted };
+    const mark = { id, root, notStarted, cancel: { ...cancel, notStarted } };
+    this.#marks.set(keyText(id), mark);
+    this.#count(root, 1);
+    return mark;
   }
 
   #count(root: JobId | null, change: 1 | -1): void {
@@ -176,9 +186,7 @@ export class Cancels {
     // A run that is not open needs no mark: at most some of its jobs are left to end.
     if (above === null || !this.#openRuns.isOpen(run)) return above;
     const cancel = { ...this.detached.of(above)!, notStarted: { jobs: 0, elements: 0 } };
-    const mark = { id: run, root: this.#openRuns.begun(run)?.root ?? this.#rootOf(run) ?? run, cancel };
-    this.#keep(mark);
-    this.#changed.add(mark);
+    this.#changed.add(this.#keep(run, this.#openRuns.begun(run)?.root ?? this.#rootOf(run) ?? run, cancel));
     return run;
   }
 
@@ -196,8 +204,8 @@ export class Cancels {
   countNotStarted(run: JobId, jobs: number, elements: number): void {
     const mark = this.#marks.get(keyText(run));
     if (!mark) return;
-    const before = mark.cancel.notStarted;
-    mark.cancel = { ...mark.cancel, notStarted: { jobs: before.jobs + jobs, elements: before.elements + elements } };
+    mark.notStarted.jobs += jobs;
+    mark.notStarted.elements += elements;
     this.#changed.add(mark);
   }
 

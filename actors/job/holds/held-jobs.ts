@@ -90,6 +90,7 @@ function failBacklog(state: JobState, turn: Turn, backlog: Backlog, reason: stri
 }
 
 function endUnrun(state: JobState, turn: Turn, job: OpenAttempt, reason: string): void {
-  if (state.stopOf(job, turn.nowUs)) endUnstarted(state, turn, job);
+  const stop = state.stopOf(job, turn.nowUs);
+  if (stop) endUnstarted(state, turn, job, stop);
   else state.end(turn, job, 'failed', null, encodeBody({ error: Buffer.from(reason) }), 'queued');
 }
