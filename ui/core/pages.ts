@@ -5,6 +5,8 @@ import { Refusal, request } from './api.ts';
 import { type Resource, useResource } from './resource.ts';
 
 type PagedAnswer = { readonly next_cursor?: string };
+/** The pages behind `first`, which stays as it was when the second page was asked for: newer rows would move the beginning of the list. */
+type Further<Answer> = { readonly path: string; readonly first: Answer; readonly pages: readonly Answer[] };
 
 export type Pages<Answer> = Omit<Resource<Answer>, 'data' | 'of'> & {
   /** The first page; undefined until it has arrived. */
@@ -20,19 +22,17 @@ export function usePages<Answer extends PagedAnswer>(
   path: string,
   live: { readonly live?: readonly string[]; readonly everyMs?: number } = {},
 ): Pages<Answer> {
-  const [further, setFurther] = useState<{ readonly path: string; readonly pages: readonly Answer[] }>({
-    path,
-    pages: [],
-  });
+  const [further, setFurther] = useState<Further<Answer> | null>(null);
   const [problem, setProblem] = useState<Refusal | undefined>();
   const [loadingMore, setLoadingMore] = useState(false);
-  const own = further.path === path ? further.pages : [];
-  const { data, of, error, loading, reload } = useResource<Answer>(path, own.length === 0 ? live : {});
+  const own = further?.path === path ? further : null;
+  const { data, of, error, loading, reload } = useResource<Answer>(path, own === null ? live : {});
   useEffect(() => {
-    setFurther({ path, pages: [] });
+    setFurther(null);
     setProblem(undefined);
   }, [path]);
-  const pages = data === undefined ? [] : [data, ...own];
+  const first = own === null ? data : own.first;
+  const pages = first === undefined ? [] : [first, ...(own?.pages ?? [])];
   // While `data` still belongs to other filters, its cursor cannot be used with these.
   const cursor = of === path ? pages.at(-1)?.next_cursor : undefined;
   const more = async (): Promise<void> => {
@@ -41,7 +41,7 @@ export function usePages<Answer extends PagedAnswer>(
     try {
       const joint = path.includes('?') ? '&' : '?';
       const page = await request<Answer>('GET', `${path}${joint}cursor=${encodeURIComponent(cursor!)}`);
-      setFurther({ path, pages: [...own, page] });
+      setFurther({ path, first: first!, pages: [...(own?.pages ?? []), page] });
     } catch (failure) {
       if (!(failure instanceof Refusal)) throw failure;
       setProblem(failure);
@@ -50,11 +50,11 @@ export function usePages<Answer extends PagedAnswer>(
     }
   };
   const start = (): void => {
-    setFurther({ path, pages: [] });
+    setFurther(null);
     reload();
   };
   return {
-    first: data,
+    first,
     pages,
     error: problem ?? error,
     loading,

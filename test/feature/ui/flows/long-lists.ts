@@ -10,6 +10,8 @@ import { shown } from '../screens.ts';
 const jobs = 900;
 /** Rows of the first page. */
 const pageRows = 100;
+/** Rows of a page of logs. */
+const logRows = 20;
 /** Rows that the document has at most, besides the heading and what keeps the place of others. */
 const rowsMax = 300;
 
@@ -114,6 +116,30 @@ export function longListFlows(gateway: Gateway): void {
     const table = page.getByRole('table', { name: 'Jobs' });
     await expect.poll(() => table.getAttribute('aria-rowcount')).toBe(String(pageRows + 2));
     expect(await asked()).toBe(2);
+  });
+
+  test('further pages of logs join the first one, though events arrive: no log is missing between them', async () => {
+    const payloads = Array.from({ length: 2 * logRows }, () => ({ name: 'Ada' }));
+    const { body } = await gateway.call('POST', '/plugin/greeter/handle/batch', { payloads });
+    await gateway.allSettled(body['job_ids'] as readonly string[]);
+    const observed = await ObservedPage.open(gateway, { at: '#/logs?plugin=greeter' });
+    const { page } = observed;
+    await shown(page);
+    await observed.stopClock();
+    // The first event has the list fetched, the second one less than a second later: the list waits to be fetched again.
+    await observed.hears();
+    await observed.answered();
+    await observed.hears();
+    const rows = page.getByRole('list', { name: 'Logs' }).getByRole('listitem');
+    await page.getByRole('button', { name: 'Show more' }).click();
+    await expect.poll(() => rows.count()).toBe(2 * logRows);
+    for (let n = 0; n < 3; n++) await observed.pass(1_000);
+    const found = await rows.locator('.log-job [title]').evaluateAll(ids => ids.map(id => id.getAttribute('title')));
+    const ids = found.filter(id => id !== null && /^[0-9a-f-]{36}$/.test(id));
+    const { logs } = (await gateway.call('GET', '/job-logs?plugin=greeter&limit=200')).body;
+    const all = (logs as readonly { readonly job_id: string }[]).map(({ job_id: id }) => id);
+    const from = all.indexOf(ids[0]!);
+    expect(ids).toEqual(all.slice(from, from + 2 * logRows));
   });
 
   test('further pages of failures seen in the last hour stay while minutes pass', async () => {
