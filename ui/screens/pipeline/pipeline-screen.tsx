@@ -7,6 +7,7 @@ import { may } from '../../core/session.ts';
 import { Loading, Page, Problem, Section, Stat } from '../../parts/index.ts';
 import { PauseButton, PauseNote, pauseOf } from '../../parts/pause.tsx';
 import { RunPanel } from '../../parts/run/run-panel.tsx';
+import { failuresOf, runsOf } from '../pipelines/pipelines-screen.tsx';
 import { SchemaNote } from '../plugin/schema-note.tsx';
 import { failedOf, jobScopes, noCounts, usePluginData } from '../plugins/plugin-data.ts';
 import { DrawnRun } from './drawn-run.tsx';
@@ -21,7 +22,6 @@ export function PipelineScreen(): JSX.Element {
   const target = { kind: 'pipeline', name } as const;
   const pause = pauseOf(overview.data?.pauses, target);
   const own = counts.data?.counts.find(one => one.plugin === 'pipeline' && one.command === name) ?? noCounts;
-  const runs = (status: string) => href('jobs', null, { plugin: 'pipeline', command: name, status });
   if (mayRead && data === undefined && !error)
     return (
       <Page title={name} subtitle={<a href={href('pipelines')}>Pipelines</a>}>
@@ -55,12 +55,13 @@ export function PipelineScreen(): JSX.Element {
       )}
       {may(...jobScopes) && (
         <div class="stats">
-          <Stat label="Runs that are open" value={count(own.queued + own.running)} href={runs('running')} />
-          <Stat label="Succeeded" value={count(own.succeeded)} href={runs('succeeded')} />
+          <Stat label="Running" value={count(own.running)} href={runsOf(name, 'running')} />
+          <Stat label="Queued" value={count(own.queued)} href={runsOf(name, 'queued')} />
+          <Stat label="Succeeded" value={count(own.succeeded)} href={runsOf(name, 'succeeded')} />
           <Stat
             label="Failed"
             value={count(failedOf(own))}
-            {...(failedOf(own) > 0 && { kind: 'bad' as const, href: runs('error') })}
+            {...(failedOf(own) > 0 && { kind: 'bad' as const, href: failuresOf(name) })}
           />
           <Stat label="Cancelled" value={count(own.cancelled)} />
         </div>

@@ -98,20 +98,24 @@ const countColumns: readonly Column<PipelineRow>[] = [
   {
     name: 'Running',
     align: 'right',
-    render: ({ pipeline, counts }) => (
-      <RunCount pipeline={pipeline} status="running" n={counts.running + counts.queued} />
-    ),
+    render: ({ pipeline, counts }) => <RunCount href={runsOf(pipeline, 'running')} n={counts.running} />,
+  },
+  {
+    name: 'Queued',
+    align: 'right',
+    hideBelow: 768,
+    render: ({ pipeline, counts }) => <RunCount href={runsOf(pipeline, 'queued')} n={counts.queued} />,
   },
   {
     name: 'Succeeded',
     align: 'right',
     hideBelow: 768,
-    render: ({ pipeline, counts }) => <RunCount pipeline={pipeline} status="succeeded" n={counts.succeeded} />,
+    render: ({ pipeline, counts }) => <RunCount href={runsOf(pipeline, 'succeeded')} n={counts.succeeded} />,
   },
   {
     name: 'Failed',
     align: 'right',
-    render: ({ pipeline, counts }) => <RunCount pipeline={pipeline} status="error" n={failedOf(counts)} bad />,
+    render: ({ pipeline, counts }) => <RunCount href={failuresOf(pipeline)} n={failedOf(counts)} bad />,
   },
   {
     name: 'Stored runs',
@@ -121,12 +125,21 @@ const countColumns: readonly Column<PipelineRow>[] = [
   },
 ];
 
-function RunCount(props: { pipeline: string; status: string; n: number; bad?: boolean }): JSX.Element {
-  const { pipeline, status, n, bad } = props;
+function RunCount({ href: to, n, bad }: { href: string; n: number; bad?: boolean }): JSX.Element {
   if (n === 0) return <span class="muted">0</span>;
   return (
-    <a class={bad ? 'bad' : ''} href={href('jobs', null, { plugin: 'pipeline', command: pipeline, status })}>
+    <a class={bad ? 'bad' : ''} href={to}>
       {count(n)}
     </a>
   );
+}
+
+/** Where the runs of a pipeline with this status are listed. */
+export function runsOf(pipeline: string, status: string): string {
+  return href('jobs', null, { plugin: 'pipeline', command: pipeline, status });
+}
+
+/** Where the runs of a pipeline that failed, timed out or are dead are listed, by their errors. */
+export function failuresOf(pipeline: string): string {
+  return href('failures', null, { plugin: 'pipeline', command: pipeline });
 }

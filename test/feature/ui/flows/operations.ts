@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { type Gateway, startGateway } from '../../../service/gateway/gateway.ts';
 import { worker } from '../../../service/gateway/sources.ts';
 import { until } from '../../../service/gateway/until.ts';
-import { visit } from '../browser.ts';
+import { type Locator, visit } from '../browser.ts';
 import { greeter } from '../service.ts';
 
 type Firing = { readonly outcome: string; readonly job_id: string };
@@ -142,6 +142,30 @@ export function operationFlows(gateway: Gateway, adminToken: () => string): void
     await page.getByLabel('To', { exact: true }).fill('2020-01-02T01:00');
     await show.first().click();
     await page.getByText('2020-01-01 00:00 to 01:00 → 2020-01-02 00:00 to 01:00').waitFor();
+  });
+
+  test('the counts of a pipeline lead to the runs that they count', async () => {
+    const own = await startGateway({ plugins: { worker }, pipelines: [{ name: 'slow', steps: [{ uses: 'worker' }] }] });
+    const call = async (more: object) => {
+      const { body } = await own.call('POST', '/pipeline/slow?async=true', { payload: { gate: 'never' }, ...more });
+      return String(body['job_id']);
+    };
+    expect((await own.settled(await call({ deadline: '100ms' }))).status).toBe('timed_out');
+    const queued = await call({ delay: '1h' });
+    const page = await visit(own, { at: '#/pipelines' });
+    const link = (place: Locator, to: string) => place.locator(`a[href="#/${to}"]`).filter({ hasText: /^1$/ });
+    const [failed, waits] = [
+      'failures?plugin=pipeline&command=slow',
+      'jobs?plugin=pipeline&command=slow&status=queued',
+    ];
+    const row = page.getByRole('table', { name: 'Pipelines' });
+    await link(row, failed).click();
+    await page.getByRole('link', { name: 'Show the 1 job', exact: true }).waitFor();
+    await page.goBack();
+    await link(row, waits).click();
+    await page.getByRole('table', { name: 'Jobs' }).getByTitle(queued, { exact: true }).waitFor();
+    await page.goto(`${own.url}/ui#/pipeline/slow`);
+    for (const to of [failed, waits]) await link(page.getByRole('main'), to).waitFor();
   });
 
   test('a pipeline is drawn with the counts of its newest run', async () => {
