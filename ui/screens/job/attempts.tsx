@@ -5,7 +5,7 @@ import { duration } from '../../core/format.ts';
 import { useResource } from '../../core/resource.ts';
 import { queryText } from '../../core/router.ts';
 import { may } from '../../core/session.ts';
-import { Code, Empty, Loading, More, Problem, Section, Status, Time } from '../../parts/index.ts';
+import { Button, Code, Empty, Loading, More, Problem, Section, Status, Time } from '../../parts/index.ts';
 import { isSettled, type ShownAttempt, type ShownJob } from './shown-job.ts';
 
 const pageSize = 50;
@@ -16,10 +16,13 @@ export function Attempts({ job }: { job: ShownJob }): JSX.Element | null {
   const hasEnded = isSettled(job);
   const [wasOpen] = useState(!hasEnded);
   const mayRead = may('jobs:logs:ro', 'jobs:ro', 'jobs:rw');
+  // Messages and spans come only together with the result.
+  const [isWhole, setWhole] = useState(false);
+  const leavesOut = !isWhole && job.omitted?.includes('result') === true;
   const query = {
     job_id: job.job_id,
     limit: String(limit),
-    include_result: may('jobs:ro', 'jobs:rw') ? 'true' : undefined,
+    include_result: may('jobs:ro', 'jobs:rw') && !leavesOut ? 'true' : undefined,
   };
   const logs = useResource<{ logs: ShownAttempt[]; total: number }>(mayRead ? `/job-logs${queryText(query)}` : null, {
     live: hasEnded ? [] : ['job.*'],
@@ -43,6 +46,7 @@ export function Attempts({ job }: { job: ShownJob }): JSX.Element | null {
           <AttemptEntry key={attempt.log_id} attempt={attempt} />
         ))}
       </ol>
+      {leavesOut && <Button onClick={() => setWhole(true)}>Load messages and spans, with the large result</Button>}
       {logs.data && logs.data.total > logs.data.logs.length && limit < pageSizeMax && (
         <More onMore={() => setLimit(pageSizeMax)} loading={logs.loading} />
       )}

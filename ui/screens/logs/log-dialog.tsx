@@ -87,8 +87,9 @@ function Returned({ log }: { log: LogView }): JSX.Element {
   return shown === null ? <p class="muted">Loading…</p> : <Code text={shown} label="The response of the plugin" />;
 }
 
-async function responseOf({ job_id, log_id }: LogView): Promise<string | undefined> {
-  const text = await requestText(`/job-logs${queryText({ job_id, include_result: 'true', limit: '200' })}`);
+/** The attempt is selected by the time of its end, because the responses of the others may be large. */
+async function responseOf({ job_id, log_id, completed_at: at }: LogView): Promise<string | undefined> {
+  const text = await requestText(`/job-logs${queryText({ job_id, from: at, to: at, include_result: 'true' })}`);
   const logs = rawElements(rawMember(text, 'logs') ?? '[]');
   const own = logs.find(log => JSON.parse(rawMember(log, 'log_id') ?? 'null') === log_id);
   return own && rawMember(own, 'result');

@@ -1,6 +1,7 @@
 // Long lists: rows of equal height, of which only those near the view are in the document.
 import { expect, test } from 'vitest';
-import type { Gateway } from '../../../service/gateway/gateway.ts';
+import { type Gateway, startGateway } from '../../../service/gateway/gateway.ts';
+import { failing } from '../../../service/gateway/sources.ts';
 import { visit } from '../browser.ts';
 
 const rowCount = 1_000;
@@ -57,6 +58,19 @@ export function listFlows(gateway: Gateway): void {
     const limit = new URL((await asked).url()).searchParams.get('limit');
     await page.getByRole('list', { name: 'Logs' }).waitFor();
     expect(Number(limit ?? 50)).toBeLessThanOrEqual(20);
+  });
+
+  test('the response of an attempt is read alone, because those of the others may be large', async () => {
+    const retry = { max_attempts: 3, backoff_base: '1ms', backoff_max: '1ms' };
+    const own = await startGateway({ plugins: { failing }, instances: { failing: { retry } } });
+    const { job_id: id } = await own.finished('failing/handle', { times: 2 });
+    const page = await visit(own, { at: '#/logs' });
+    await page.getByRole('button', { name: `Show attempt 3 of the job ${id}` }).click();
+    const answer = page.waitForResponse(/include_result=true/);
+    await page.getByRole('dialog').getByRole('button', { name: 'Response' }).click();
+    const { logs } = (await (await answer).json()) as { readonly logs: readonly { readonly attempt: number }[] };
+    expect(logs.map(({ attempt }) => attempt)).toEqual([3]);
+    await page.getByRole('dialog').getByText('"attempt":3').waitFor();
   });
 
   test('the filter of the plugins is in the URL', async () => {

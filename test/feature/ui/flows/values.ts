@@ -47,6 +47,26 @@ export function valueFlows(gateway: Gateway): void {
     for (const value of values.slice(0, 2)) expect(await value.textContent()).toContain('"end": "the last word"');
   });
 
+  test('the attempts of a job with a large result are read without it, and with it when asked for', async () => {
+    const { job_id: id } = await gateway.finished('copier/handle', { text: 'x'.repeat(70_000) });
+    const page = await visit(gateway);
+    const asked: string[] = [];
+    page.on('request', request => {
+      if (request.url().includes('/job-logs?')) asked.push(request.url());
+    });
+    await reopen(page, gateway, `#/job/${id}`);
+    const attempts = page.getByRole('list', { name: 'Attempts' });
+    const load = page.getByRole('button', { name: 'Load messages and spans, with the large result' });
+    await attempts.getByText('Attempt 1').waitFor();
+    await load.waitFor();
+    expect(asked.filter(url => url.includes('include_result'))).toEqual([]);
+    const whole = page.waitForResponse(/[/]job-logs[?].*include_result=true/);
+    await load.click();
+    expect((await (await whole).body()).length).toBeGreaterThan(70_000);
+    await load.waitFor({ state: 'detached' });
+    await attempts.getByText('Attempt 1').waitFor();
+  });
+
   test('the slider of the list goes back in time, and to the present again', async () => {
     const first = await gateway.finished('greeter/handle', { name: 'Ada' });
     const firstMs = Date.parse(first.created_at);
