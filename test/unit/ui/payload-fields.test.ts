@@ -113,6 +113,17 @@ describe('an edited text', () => {
     expect(found.values).toEqual({ name: '5', loud: '"yes"' });
   });
 
+  test.each([
+    ['a\nb', 'text'],
+    ['a\r\nb', 'json'],
+    ['a\rb', 'json'],
+  ])('keeps the line breaks of %j, in a field that may have several lines', (name, kind) => {
+    const text = `{\n  "name": ${JSON.stringify(name)}\n}`;
+    const found = fieldsOfText(fields, text, rawMember)!;
+    expect(found.fields[0]).toMatchObject({ kind, isLong: kind === 'text' });
+    expect(assemble(found.fields, found.values)).toEqual({ ok: true, text });
+  });
+
   test.each(['[1]', 'null', '{', '"a"'])('is no payload: %s', text => {
     expect(fieldsOfText(fields, text, rawMember)).toBe(null);
   });

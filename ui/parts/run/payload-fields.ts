@@ -137,7 +137,7 @@ export function fieldsOfText(
   return { fields: all, values };
 }
 
-/** A value that does not fit its field is edited as JSON. */
+/** A value that does not fit its field is edited as JSON, and a text of several lines in a text area. */
 function fitting(field: PayloadField, value: unknown): PayloadField {
   if (value === undefined) return field;
   const fits =
@@ -145,7 +145,10 @@ function fitting(field: PayloadField, value: unknown): PayloadField {
     (field.kind === 'text' && typeof value === 'string') ||
     ((field.kind === 'choice' || field.kind === 'truth') && field.choices.includes(JSON.stringify(value))) ||
     ((field.kind === 'number' || field.kind === 'integer') && typeof value === 'number');
-  return fits ? field : { ...field, kind: 'json' };
+  if (!fits) return { ...field, kind: 'json' };
+  // An input has one line, and a text area changes \r.
+  if (field.kind !== 'text' || !/[\r\n]/.test(String(value))) return field;
+  return String(value).includes('\r') ? { ...field, kind: 'json' } : { ...field, isLong: true };
 }
 
 function jsonField(name: string): PayloadField {
