@@ -14,6 +14,7 @@ export function JobValues({ job }: { job: ShownJob }): JSX.Element {
   const [isWhole, setWhole] = useState(false);
   const [text, setText] = useState<string | null>(null);
   const [error, setError] = useState<Refusal | null>(null);
+  const [turn, setTurn] = useState(0);
   useEffect(() => {
     const aborter = new AbortController();
     requestText(`/job/${job.job_id}${isWhole ? '?include=payload' : '?result=short'}`, aborter.signal).then(
@@ -28,22 +29,25 @@ export function JobValues({ job }: { job: ShownJob }): JSX.Element {
       },
     );
     return () => aborter.abort();
-  }, [job.job_id, job.status, isWhole]);
-  if (error) return <Problem error={error} />;
-  if (text === null) return <Loading rows={4} />;
+  }, [job.job_id, job.status, isWhole, turn]);
+  const problem = error && <Problem error={error} retry={() => setTurn(turn + 1)} />;
+  if (text === null) return problem ?? <Loading rows={4} />;
   const payload = rawMember(text, 'payload');
   const output = rawMember(text, 'result');
   const context = rawMember(text, 'context');
   const isOmitted = rawMember(text, 'omitted')?.includes('"result"') === true;
+  const hasEnded = isSettled({ status: JSON.parse(rawMember(text, 'status')!) });
   const isReadable = output !== undefined || isOmitted;
   if (!isReadable)
     return (
       <Section title="Payload and result">
+        {problem}
         <p class="muted">This token may not read results.</p>
       </Section>
     );
   return (
     <div class="job-values">
+      {problem}
       <Section
         title="Payload"
         actions={payload !== undefined && !isAction(job) && <CopyAs job={job} payload={payload} />}
@@ -58,7 +62,7 @@ export function JobValues({ job }: { job: ShownJob }): JSX.Element {
         {output === undefined ? (
           <Button onClick={() => setWhole(true)}>The result is large: load all</Button>
         ) : output === 'null' ? (
-          <p class="muted">{isSettled(job) ? 'The job ended without one.' : 'There is none yet.'}</p>
+          <p class="muted">{hasEnded ? 'The job ended without one.' : 'There is none yet.'}</p>
         ) : (
           <ResultText output={output} />
         )}

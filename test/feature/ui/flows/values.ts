@@ -67,6 +67,21 @@ export function valueFlows(gateway: Gateway): void {
     await attempts.getByText('Attempt 1').waitFor();
   });
 
+  test('values that could not be loaded are asked for again, and what is shown stays', async () => {
+    const { job_id: id } = await gateway.finished('copier/handle', { text: 'x'.repeat(70_000) });
+    const page = await visit(gateway, { at: `#/job/${id}`, expected: [/status of 503/] });
+    const load = page.getByRole('button', { name: 'The payload is large: load all' });
+    await load.waitFor();
+    await page.route(/include=payload/, route => route.fulfill({ status: 503, body: '' }), { times: 1 });
+    await load.click();
+    const retry = page.getByRole('alert').getByRole('button', { name: 'Try again' });
+    await retry.waitFor();
+    expect(await load.count()).toBe(1);
+    await retry.click();
+    await page.getByRole('region', { name: 'Payload', exact: true }).getByText('xxx').waitFor();
+    await retry.waitFor({ state: 'detached' });
+  });
+
   test('the slider of the list goes back in time, and to the present again', async () => {
     const first = await gateway.finished('greeter/handle', { name: 'Ada' });
     const firstMs = Date.parse(first.created_at);
