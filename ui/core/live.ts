@@ -31,6 +31,8 @@ const busyMs = 15_000;
 const busyFetchS = 2;
 const retryMsMin = 500;
 const retryMsMax = 10_000;
+/** The silence after which a stream counts as lost. The service writes at least a comment about every 15 s. */
+const silenceMsMax = 45_000;
 
 const listeners = new Set<LiveListener>();
 let lastId: string | null = null;
@@ -95,9 +97,19 @@ async function follow(types: string, signal: AbortSignal): Promise<void> {
   let retryMs = retryMsMin;
   while (!signal.aborted) {
     if (connection.value !== 'live') connection.value = connection.value === 'lost' ? 'lost' : 'connecting';
+    const silence = new AbortController();
+    let quiet: number | undefined;
+    const expectMore = () => {
+      clearTimeout(quiet);
+      quiet = setTimeout(() => silence.abort(), silenceMsMax);
+    };
+    expectMore();
     try {
       const headers = { Accept: 'text/event-stream', ...(lastId !== null && { 'Last-Event-ID': lastId }) };
-      const body = await openStream(`/events${queryText({ types })}`, { signal, headers });
+      const body = await openStream(`/events${queryText({ types })}`, {
+        signal: AbortSignal.any([signal, silence.signal]),
+        headers,
+      });
       const wasLost = connection.value === 'lost';
       connection.value = 'live';
       retryMs = retryMsMin;
@@ -108,10 +120,15 @@ async function follow(types: string, signal: AbortSignal): Promise<void> {
       }
       const parser = createParser({ onEvent: received });
       const reader = body.pipeThrough(new TextDecoderStream()).getReader();
-      for (let part = await reader.read(); !part.done; part = await reader.read()) parser.feed(part.value);
+      for (let part = await reader.read(); !part.done; part = await reader.read()) {
+        expectMore();
+        parser.feed(part.value);
+      }
     } catch (error) {
       if (signal.aborted) return;
       if (error instanceof Refusal && (error.status === 401 || error.status === 403)) return stop();
+    } finally {
+      clearTimeout(quiet);
     }
     if (signal.aborted) return;
     connection.value = 'lost';

@@ -128,6 +128,25 @@ export function updateFlows(gateway: Gateway, seeded: () => Seeded): void {
     },
   );
 
+  test('a stream that falls silent is lost after 45 seconds, and opened again', async () => {
+    const observed = await ObservedPage.open(gateway, { at: '#/jobs' });
+    await shown(observed.page);
+    await observed.stopClock();
+    const streams = async () => (await observed.seen()).asked.filter(({ path }) => path.startsWith('/events')).length;
+    const before = await streams();
+    await observed.pass(20_000);
+    expect(await streams()).toBe(before);
+    // A comment of the service begins the silence anew.
+    await until('the stream is opened again', async () => {
+      await observed.pass(5_000);
+      return (await streams()) > before;
+    });
+    await observed.page.getByRole('button', { name: 'Live' }).waitFor();
+    const id = await observed.hears();
+    await observed.pass(2_000);
+    await observed.page.getByRole('table', { name: 'Jobs' }).getByTitle(id, { exact: true }).waitFor();
+  });
+
   test('a clock that is set back does not stop updates', async () => {
     const observed = await ObservedPage.open(gateway, { at: '#/jobs' });
     const { page } = observed;
