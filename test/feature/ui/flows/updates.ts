@@ -147,6 +147,28 @@ export function updateFlows(gateway: Gateway, seeded: () => Seeded): void {
     await observed.page.getByRole('table', { name: 'Jobs' }).getByTitle(id, { exact: true }).waitFor();
   });
 
+  test('a queued job shows what it waits for now: every five seconds, and after events of pauses', async () => {
+    const pause = (reason: string) => gateway.call('POST', '/control/plugin/step/pause', { reason });
+    await pause('the first reason');
+    const id = await gateway.submit('step/handle');
+    await gateway.waiting(id, 'paused');
+    const observed = await ObservedPage.open(gateway, { at: `#/job/${id}` });
+    const { page } = observed;
+    await page.getByText('the first reason').first().waitFor();
+    await observed.stopClock();
+    await observed.pass(2_000);
+    const asked = async () => (await observed.asked()).filter(({ path }) => path === `/job/${id}?result=short`).length;
+    const before = await asked();
+    for (let n = 0; n < 6 && (await asked()) === before; n++) await observed.pass(1_000);
+    expect(await asked()).toBe(before + 1);
+    await pause('the second reason');
+    await until('the page hears of it', async () => (await observed.seen()).heard.includes('the second reason'));
+    await observed.pass(1_000);
+    await page.getByText('the second reason').first().waitFor();
+    await gateway.call('POST', '/control/plugin/step/resume');
+    await gateway.settled(id);
+  });
+
   test('a clock that is set back does not stop updates', async () => {
     const observed = await ObservedPage.open(gateway, { at: '#/jobs' });
     const { page } = observed;
