@@ -31,6 +31,19 @@ export function signInFlows(gateway: Gateway): void {
     );
   });
 
+  test('a token with a character that no token has is refused, by the sign-in and by the vault', async () => {
+    const pasted = `\u200b${everythingToken}`;
+    const page = await visit(gateway, { token: null, at: '#/vault', expected: refused401 });
+    await page.getByLabel('API token').fill(pasted);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('The service does not accept this token.').waitFor();
+    await page.getByLabel('API token').fill(everythingToken);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByLabel('Admin token of the vault').fill(pasted);
+    await page.getByRole('button', { name: 'Open' }).click();
+    await page.getByText('This is not the admin token of the vault').waitFor();
+  });
+
   test('sign in by the code that `headgate ui` prints, once', async () => {
     const env = { HEADGATE_URL: gateway.url, HEADGATE_TOKEN: everythingToken };
     const { stdout } = await headgate(['ui', '--no-open'], { env });
