@@ -1,5 +1,5 @@
 // Pausing and resuming, for the HTTP servers. The ledger writes the pauses; their list is read from the store.
-import type { PauseReply } from '../actors/job/holds/pause-protocol.ts';
+import type { PauseReply, PauseRequest } from '../actors/job/holds/pause-protocol.ts';
 import type { RefusedWork } from '../actors/job/protocol.ts';
 import type { Pause, PauseTarget } from '../actors/job/records/pause.ts';
 import { listPauses } from '../actors/job/views/pauses.ts';
@@ -9,7 +9,7 @@ import type { Reader } from '../runtime/store/store.ts';
 
 export type PauseCalls = {
   /** Begins a pause. Resolves when it is on disk, or refused. */
-  pause(pause: Omit<Pause, 'sinceUs'>): Promise<PauseReply | RefusedWork>;
+  pause(pause: PauseRequest): Promise<PauseReply | RefusedWork>;
   /** Ends a pause. Resolves when its end is on disk, or refused. */
   resume(target: PauseTarget, by: string): Promise<PauseReply | RefusedWork>;
   list(): readonly Pause[];

@@ -16,7 +16,7 @@ import type { HostSlotName } from './dispatch/host-slot.ts';
 import { ExemptJobs } from './holds/exempt-jobs.ts';
 import type { HoldSources } from './holds/holds.ts';
 import type { PauseReply } from './holds/pause-protocol.ts';
-import { beginPause, endInTime, endPause } from './holds/pausing.ts';
+import { beginRequested, endInTime, endPause } from './holds/pausing.ts';
 import { Sandboxes, type TrySandbox } from './holds/sandboxes.ts';
 import { IdempotencyTable } from './idempotency.ts';
 import { JobAcceptor, refusedBy } from './job-acceptor.ts';
@@ -191,7 +191,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
         areHoldsDue = true;
         break;
       case 'pause': {
-        const pause = beginPause(state, turn, { ...message.pause, sinceUs: turn.nowUs });
+        const pause = beginRequested(state, turn, message.pause);
         areHoldsDue = true;
         turn.reply(message.replyTo, { kind: 'pause', pause } satisfies PauseReply);
         break;

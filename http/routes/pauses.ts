@@ -1,4 +1,5 @@
 // The routes that pause and resume plugins, commands, pipelines and the whole service (docs/engine.md#pauses).
+import type { PauseRequest } from '../../actors/job/holds/pause-protocol.ts';
 import { isRestoreHold, type PauseKind, type PauseTarget } from '../../actors/job/records/pause.ts';
 import type { Config } from '../../config/config.ts';
 import { parseDuration } from '../../config/quantity.ts';
@@ -108,7 +109,7 @@ function pauseRoute(kind: PauseKind): Route {
         command: body.command ?? null,
         reason: body.reason ?? null,
         by: caller!.origin,
-        untilUs: end.untilUs,
+        ...end.times,
         rejects: body.reject === true,
       });
       if (reply.kind === 'refused') return problem(reply.refusal, refusalDetails[reply.refusal]);
@@ -222,22 +223,22 @@ function wrongCommand({ plugins }: Config, name: string, command: string): HttpP
   return mismatchProblem('invalid_request', [{ pointer: '/command', message }]);
 }
 
-/** Reads when the pause ends by itself. `untilUs` null: the pause does not end by itself. */
-function readEnd(
-  { until, for: lasting }: PauseBody,
-  nowUs: number,
-): { readonly kind: 'end'; readonly untilUs: number | null } | HttpProblem {
-  const end = (untilUs: number | null) => ({ kind: 'end', untilUs }) as const;
+/** When a pause ends by itself: at a time, or after `lastsUs`. Neither: it does not end by itself. */
+type PauseEnd = { readonly kind: 'end'; readonly times: Pick<PauseRequest, 'untilUs' | 'lastsUs'> };
+
+function readEnd({ until, for: lasting }: PauseBody, nowUs: number): PauseEnd | HttpProblem {
   const refuse = (pointer: string, message: string) => mismatchProblem('invalid_request', [{ pointer, message }]);
   if (until !== undefined && lasting !== undefined) return refuse('/for', 'must be absent if "until" is present');
   if (lasting !== undefined) {
     const us = (parseDuration(lasting) ?? 0) * 1000;
     const isInRange = us > 0 && us <= pauseUsMax;
-    return isInRange ? end(nowUs + us) : refuse('/for', `must be a duration from 1ms to ${pauseDaysMax}d, such as 30m`);
+    if (isInRange) return { kind: 'end', times: { untilUs: null, lastsUs: us } };
+    return refuse('/for', `must be a duration from 1ms to ${pauseDaysMax}d, such as 30m`);
   }
-  if (until === undefined) return end(null);
+  if (until === undefined) return { kind: 'end', times: { untilUs: null } };
   const us = parseTimestamp(until);
   if (us === undefined) return refuse('/until', 'must be an RFC 3339 time, such as 2026-01-31T12:00:00Z');
   const isInRange = us > nowUs && us <= nowUs + pauseUsMax;
-  return isInRange ? end(Math.ceil(us)) : refuse('/until', `must be in the future, at most ${pauseDaysMax} days away`);
+  if (isInRange) return { kind: 'end', times: { untilUs: Math.ceil(us) } };
+  return refuse('/until', `must be in the future, at most ${pauseDaysMax} days away`);
 }

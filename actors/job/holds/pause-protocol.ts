@@ -2,11 +2,16 @@
 import type { ReplyTo } from '../../../runtime/turn.ts';
 import type { Pause, PauseTarget } from '../records/pause.ts';
 
-/** From the main thread: pause the target (records/pause.ts). Answered with a PauseReply. */
+/** A requested pause (records/pause.ts). The ledger decides when it begins. */
+export type PauseRequest = Omit<Pause, 'sinceUs'> & {
+  /** How long the pause lasts, instead of `untilUs`. */
+  readonly lastsUs?: number;
+};
+/** From the main thread: begin this pause. Answered with a PauseReply. */
 export type PauseTargetNow = {
   readonly kind: 'pause';
   readonly replyTo: ReplyTo;
-  readonly pause: Omit<Pause, 'sinceUs'>;
+  readonly pause: PauseRequest;
 };
 /** From the main thread: end the pause of the target, if there is one. Answered with a PauseReply. */
 export type ResumeTarget = {

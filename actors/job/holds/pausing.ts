@@ -4,12 +4,20 @@ import type { Lane } from '../dispatch/lane.ts';
 import type { JobState } from '../job-state.ts';
 import { writeHoldEnd } from '../records/hold-ends.ts';
 import { breakerName, type Pause, type PauseTarget, restoreName } from '../records/pause.ts';
+import type { PauseRequest } from './pause-protocol.ts';
+
+/** Begins a requested pause. Its length counts from the time of the ledger, which may be ahead of the system's clock. */
+export function beginRequested(state: JobState, turn: Turn, { lastsUs, ...pause }: PauseRequest): Pause {
+  const sinceUs = turn.nowUs;
+  const untilUs = lastsUs === undefined ? pause.untilUs : sinceUs + lastsUs;
+  return beginPause(state, turn, { ...pause, sinceUs, untilUs });
+}
 
 /**
  * Begins a pause and returns it. If the service is paused because its state was restored, a new pause of the service takes over the `by` of
  * that pause, so `Pauses.ofRestore` returns the new pause.
  */
-export function beginPause(state: JobState, turn: Turn, wanted: Pause): Pause {
+function beginPause(state: JobState, turn: Turn, wanted: Pause): Pause {
   const pause = wanted.kind === 'system' && state.pauses.ofRestore ? { ...wanted, by: restoreName } : wanted;
   state.pauses.put(turn, pause);
   announce(state, turn, 'paused', pause, wanted.by);

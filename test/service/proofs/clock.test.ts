@@ -44,6 +44,21 @@ test('what is due by the new time happens at once, although nothing else wakes t
   expect((await gateway.settled(id, endMsMax)).status).toBe('succeeded');
 });
 
+test('a pause for a time holds while the ledger is ahead of a clock that was set back', async () => {
+  const { gateway, set } = withClock({ plugins: workload.plugins });
+  await gateway.start();
+  set(2);
+  // The ledger has seen the new time.
+  await until('the job of the new time', async () => {
+    const { created_at } = await gateway.job(await gateway.submit('echo/handle'));
+    return Date.parse(created_at) - Date.now() > hourMs;
+  });
+  set(0);
+  const { body } = await gateway.call('POST', '/control/plugin/echo/pause', { for: '30m' });
+  expect(Date.parse(String(body['until'])) - Date.parse(String(body['since']))).toBe(hourMs / 2);
+  await gateway.waiting(await gateway.submit('echo/handle'), 'paused');
+});
+
 test(`${steps} steps of the clock hold nothing up, and lose nothing`, { timeout: 600_000 }, async () => {
   const random = seededRandom();
   const { gateway, set } = withClock({
