@@ -195,7 +195,7 @@ function readRecurrence(entry: Entry): Recurrence {
   const at = nodeAt(node, 'at');
   if (at !== undefined) {
     const atMs = readTime(node, [...path, 'at'], reportAt) ?? 0;
-    if (atMs < nowMs) {
+    if (atMs < nowMs && flagOf(nodeAt(node, 'enabled')) !== false) {
       const message = 'is in the past: the schedule does not fire again, and a new schedule never fires';
       warn({ place: at.place, path: [...path, 'at'], message });
     }

@@ -38,6 +38,8 @@ export const clockDriftMsMax = 5_000;
 const nodeMin = [20, 11] as const;
 /** The maximum number of problems, records or names that most checks list in their details. */
 const linesMax = 5;
+/** A warning about a schedule, or about a schedule of a plugin. */
+const scheduleLine = /:\d+:\d+: (plugins\S+\.)?schedules\[\d+\]/;
 
 export type Check = { readonly name: string; readonly passed: boolean; readonly detail: string };
 
@@ -84,16 +86,18 @@ export async function examine(options: DoctorOptions): Promise<Check[]> {
   const { config } = options;
   const { seal, warnings, ...found } = await options.inspect();
   const problems = found.problems.filter(line => !seal.findings.includes(line));
+  const ofSchedules = warnings.filter(line => scheduleLine.test(line));
+  const otherWarnings = warnings.filter(line => !ofSchedules.includes(line));
   const checks: readonly (readonly [name: string, check: () => CheckResult | Promise<CheckResult>])[] = [
     ['config', () => checkConfig(problems, config)],
     ['seal', () => checkSealed(seal)],
     ['state_writable', () => checkState(config.state.path)],
     ['disk_space', () => checkDisk(config.state.path, config.state.log.segmentBytes)],
     ['search_index', () => checkIndex(options.index)],
-    ['plugins', () => checkPlugins(problems, warnings, options)],
+    ['plugins', () => checkPlugins(problems, otherWarnings, options)],
     ['held_jobs', async () => checkHeld(await options.held())],
     ['pauses', () => checkPauses(options.pauses, options.nowMs)],
-    ['schedules', () => checkSchedules(config.schedules.length, options.schedules, options.nowMs)],
+    ['schedules', () => checkSchedules(config.schedules.length, options.schedules, lines(ofSchedules), options.nowMs)],
     ['records', async () => checkRecords(await options.setAside())],
     ['pipelines', () => checkSection(problems, ['pipelines'], `${config.pipelines.length} pipelines`)],
     ['webhooks', () => checkSection(problems, ['webhooks', 'tokens'], endpointsOf(config))],
@@ -210,7 +214,7 @@ function checkIndex(index: IndexCondition): CheckResult {
 }
 
 /**
- * Fails if plugins on disk have problems, or if the configuration on disk has warnings outside of `api` and `webhooks`. Also fails if an entrypoint
+ * Fails if plugins on disk have problems, or if the configuration on disk has warnings outside of `api`, `webhooks` and schedules. Also fails if an entrypoint
  * or sandbox in force cannot be used.
  */
 async function checkPlugins(

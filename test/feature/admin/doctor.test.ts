@@ -97,6 +97,23 @@ test('what has become wrong on disk shows, while the service goes on', async () 
   expect(await failedOf()).toEqual([]);
 });
 
+test('schedules whose only time is past are named, and fail nothing', async () => {
+  const at = '2020-01-01T00:00:00Z';
+  const schedules = [
+    { id: 'once', plugin: 'echo', at },
+    { id: 'off', plugin: 'echo', at, enabled: false },
+  ];
+  const echoes = { schedules: [{ command: 'handle', at }] };
+  writeConfiguration(gateway.directory, { plugins: { echo }, instances: { echo: echoes }, schedules });
+  expect(await failedOf()).toEqual([]);
+  const checks = (await gateway.call('GET', '/system/doctor')).body['checks'] as Checks;
+  const { detail } = checks.find(({ name }) => name === 'schedules')!;
+  expect(detail).toContain(': schedules[0].at: is in the past');
+  expect(detail).toContain(': plugins.echo.schedules[0].at: is in the past');
+  expect(detail).not.toContain('schedules[1]');
+  writeConfiguration(gateway.directory, { plugins: { echo } });
+});
+
 test('a key file without a vault, and one that others may read', async () => {
   const found = async () => {
     const checks = (await gateway.call('GET', '/system/doctor')).body['checks'] as Checks;
