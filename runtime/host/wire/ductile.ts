@@ -14,11 +14,12 @@ export function nameForDuctile(context: { [key: string]: Json }, plugin: string,
 
 /**
  * Adds the top-level entries of the baggage to the data of an event, except entries whose keys the data already has. Data that is not an
- * object stays as it is. `context`: the context of the request, before `nameForDuctile` has changed it.
+ * object stays as it is. The `schedule` of the context is no baggage. `context`: the context of the request, before `nameForDuctile` has
+ * changed it.
  */
 export function payloadForDuctile(context: JsonObject, payload: Json): Json {
   if (!isObject(payload)) return payload;
-  const { pipeline: _p, step_id: _s, depth: _d, ...baggage } = context;
+  const { pipeline: _p, step_id: _s, depth: _d, schedule: _o, ...baggage } = context;
   return { ...(baggage as JsonObject), ...payload };
 }
 

@@ -1,10 +1,10 @@
 // The dialect in pure functions: events that take the result over, and commands whose updates are the whole state.
 
 import { describe, expect, test } from 'vitest';
-import { answerOfDuctile } from '../../../runtime/host/wire/ductile.ts';
+import { answerOfDuctile, payloadForDuctile } from '../../../runtime/host/wire/ductile.ts';
 import { resultOfAnswer } from '../../../runtime/host/wire/response.ts';
 import { FrameState } from '../../../runtime/host/wire/state.ts';
-import { pack } from '../../../runtime/packing.ts';
+import { type Json, type JsonObject, pack } from '../../../runtime/packing.ts';
 import { loaded } from '../../unit/config/sandbox.ts';
 
 test.each<[what: string, answer: unknown, events: unknown]>([
@@ -33,6 +33,20 @@ test.each<[what: string, answer: unknown, events: unknown]>([
   ['events that are no list stay, to be refused', { result: 'r', events: {} }, {}],
 ])('%s', (_, answer, events) => {
   expect(answerOfDuctile(answer)).toEqual({ ...(answer as object), events });
+});
+
+test.each<[what: string, context: JsonObject, payload: Json, seen: Json]>([
+  ['baggage stands beside the data', { depth: 1, tenant: 'acme' }, { n: 1 }, { tenant: 'acme', n: 1 }],
+  ['data stands before baggage', { depth: 1, n: 2 }, { n: 1 }, { n: 1 }],
+  ['data that is no object stays', { depth: 1, tenant: 'acme' }, [1], [1]],
+  [
+    'what headgate says of the job is no baggage',
+    { pipeline: 'p', step_id: 's', depth: 1, schedule: { id: 'nightly', missed: 0 } },
+    { n: 1 },
+    { n: 1 },
+  ],
+])('the data of an event: %s', (_, context, payload, seen) => {
+  expect(payloadForDuctile(context, payload)).toEqual(seen);
 });
 
 test('an answer that is no object stays as it is', () => {
