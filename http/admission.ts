@@ -8,7 +8,7 @@ import { type Authenticate, type Caller, may, scopesText } from './auth.ts';
 import { headerOf, isNdjson, mayBeJson, ndjsonType, type RequestHead } from './head.ts';
 import { readJsonBody } from './json.ts';
 import { type HttpProblem, mismatchProblem, type ProblemItem, problem } from './problem.ts';
-import type { Route, RouteAccess } from './route.ts';
+import type { BodyLimit, Route, RouteAccess } from './route.ts';
 import type { Match, RoutesAtPath } from './router.ts';
 import { authenticateAdmin } from './vault-admission.ts';
 
@@ -60,8 +60,7 @@ export function checkFraming({ framing, contentLength }: RequestHead, takesChunk
 /** Makes the checks that precede the lookup of the names in the path (`find` of the route). */
 export function admit(request: AdmissionRequest, authenticate: Authenticate): Admission {
   const { match, method } = request;
-  const isReading = method === 'get' || method === 'head';
-  if (request.isStopping && !isReading) return refused(problem('stopping', 'the service is shutting down'));
+  if (request.isStopping && !isReading(method)) return refused(problem('stopping', 'the service is shutting down'));
   if (request.vault?.adminDigest === null) return refused(problem('vault_unavailable', 'no vault is open here'));
   const place = typeof match === 'object' ? match.place : null;
   const asked = place && routeOf(place, method);
@@ -105,9 +104,19 @@ export function forbidden(anyOf: readonly string[]): HttpProblem {
   return problem('forbidden', `this call needs ${scopesText(anyOf)}`);
 }
 
+/** Whether the method, in lower case, only reads. */
+export function isReading(method: string): boolean {
+  return method === 'get' || method === 'head';
+}
+
 function routeOf(place: RoutesAtPath, method: string): Route | undefined {
-  if (method === 'get' || method === 'head') return place.routes.GET;
+  if (isReading(method)) return place.routes.GET;
   return method === 'post' ? place.routes.POST : undefined;
+}
+
+export function tooLarge({ bytesMax, setting }: BodyLimit): HttpProblem {
+  const how = setting === null ? '' : `; ${setting} sets how large it may be`;
+  return problem('body_too_large', `the body is larger than ${bytesMax} bytes${how}`);
 }
 
 /** Checks the value of a JSON body against a schema. The returned list of errors is empty if the value fits the schema. */

@@ -6,7 +6,7 @@ import { ThreadGone } from '../runtime/link.ts';
 import { isStoreFault } from '../runtime/store/fault.ts';
 import type { Engine } from '../service/engine.ts';
 import type { AnswerSink } from '../service/reads/reads.ts';
-import { admit, checkFraming, readBatchBody, readBody } from './admission.ts';
+import { admit, checkFraming, isReading, readBatchBody, readBody, tooLarge } from './admission.ts';
 import { type Authenticate, type Caller, may } from './auth.ts';
 import { type BodyRoom, RequestBody } from './body.ts';
 import { givenRequestId, headerListOf, headerOf, type RequestHead, type RequestSource, readHead } from './head.ts';
@@ -16,8 +16,9 @@ import { readQuery } from './query.ts';
 import { jsonType, noHeaders, problemType, type ResponseHead } from './response-head.ts';
 import type { Answer, BodyLimit, Headers, HttpCall, Route } from './route.ts';
 import type { RouteTable } from './route-table.ts';
+import type { Match } from './router.ts';
 import type { ResponseTarget } from './transport/transport.ts';
-import { vaultOpOf } from './vault-admission.ts';
+import { auditMisframed, vaultOpOf } from './vault-admission.ts';
 
 /** The parts and functions that all requests of a listener share. */
 export type ListenerContext = {
@@ -81,8 +82,11 @@ export class Exchange implements HttpCall, AnswerSink {
       this.requestId = givenRequestId(this.#head) ?? this.#shared.nextRequestId();
       this.config = this.engine.config();
       this.#table = this.#shared.table(this.config);
+      const match = this.#table.router.match(this.#head.path);
+      if (typeof match === 'object') this.#pattern = match.place.path;
+      this.#vaultOp = vaultOpOf(match, this.#head.path, this.#table.hasVault);
       const misframed = checkFraming(this.#head, this.#shared.takesChunks);
-      if (misframed === null) this.#reply(this.#admit());
+      if (misframed === null) this.#reply(this.#admit(match));
       else this.#refuseFraming(misframed);
     } catch (error) {
       this.#fail(error);
@@ -128,11 +132,8 @@ export class Exchange implements HttpCall, AnswerSink {
   // The steps of a request: admission, lookup of the names in the path, body, query, handler. A step returns undefined while the body has not
   // arrived.
 
-  #admit(): Reply {
+  #admit(match: Match): Reply {
     const head = this.#head;
-    const match = this.#table.router.match(head.path);
-    if (typeof match === 'object') this.#pattern = match.place.path;
-    this.#vaultOp = vaultOpOf(match, head.path, this.#table.hasVault);
     const admission = admit(
       {
         match,
@@ -245,8 +246,15 @@ export class Exchange implements HttpCall, AnswerSink {
     return refusal;
   }
 
-  /** Closes the connection after the answer, because a proxy in front may have found a different end of this request. */
+  /**
+   * Closes the connection after the answer, because a proxy in front may have found a different end of this request. The answer does not
+   * wait for the audit trail: what follows on the connection would be read as another request.
+   */
   #refuseFraming(refusal: HttpProblem): void {
+    if (this.#vaultOp !== null) {
+      const recorded = auditMisframed(this.engine.vault, this.#vaultOp, this.#head.authorization, refusal.code);
+      recorded.catch(error => this.#shared.log.fault(error, this.requestId));
+    }
     const status = problemStatus(refusal);
     this.#res.respondLast(this.#responseHead(status, problemType, noHeaders), writeProblem(refusal, this.requestId));
     this.#finish(status);
@@ -387,13 +395,4 @@ export class Exchange implements HttpCall, AnswerSink {
     this.#shared.log.fault(error, this.requestId);
     if (this.#state !== 'over') this.#res.close();
   }
-}
-
-function isReading(method: string): boolean {
-  return method === 'get' || method === 'head';
-}
-
-function tooLarge({ bytesMax, setting }: BodyLimit): HttpProblem {
-  const how = setting === null ? '' : `; ${setting} sets how large it may be`;
-  return problem('body_too_large', `the body is larger than ${bytesMax} bytes${how}`);
 }

@@ -1,5 +1,6 @@
 // Access to the vault: only the holder of its admin token may use the vault (docs/contract.md#access).
 import crypto from 'node:crypto';
+import type { VaultCalls } from '../service/vault-client.ts';
 import { bearerToken, type Caller, sha256 } from './auth.ts';
 import type { Match } from './router.ts';
 
@@ -26,6 +27,18 @@ function isBelowVault(path: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** Records a call that was refused for its framing, before its token was checked. Resolves when the record of an admin's call is on disk. */
+export async function auditMisframed(
+  vault: VaultCalls,
+  op: string,
+  authorization: string | undefined,
+  code: string,
+): Promise<void> {
+  if (vault.adminDigest === null) return;
+  if (authenticateAdmin(authorization, vault.adminDigest)) await vault.refused(op, code);
+  else vault.unauthenticated(op);
 }
 
 const noScopes: ReadonlySet<string> = new Set();

@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { everythingToken } from '../../service/gateway/configuration.ts';
 import { until } from '../../service/gateway/until.ts';
+import { can } from '../../unit/http/differences.ts';
+import { untilClosed } from '../../unit/http/raw.ts';
 import { headgate } from '../cli/headgate.ts';
 import { shareVaultGateway } from './service.ts';
 
@@ -170,6 +172,32 @@ test('calls without the admin token are counted in the audit', async () => {
   await until('all are in the trail', () => counted() >= before + 50);
   // Commits of them are at most one a second, each with a record for the operation: far fewer than calls.
   expect(vault.trail().filter(({ code }) => code === 'unauthorized').length).toBeLessThan(40);
+});
+
+test('calls that are refused for their framing are in the audit too', async () => {
+  const port = Number(new URL(gateway.url).port);
+  const send = (token: string, headers: readonly string[]) => {
+    const head = ['POST /vault/list HTTP/1.1', 'Host: x', `Authorization: Bearer ${token}`, ...headers, '', ''];
+    return untilClosed(port, `${head.join('\r\n')}{}`);
+  };
+  const framings: readonly (readonly [code: string, headers: readonly string[]])[] = [
+    ['malformed_request', ['Host: y', 'Content-Length: 2']],
+    ...(can('a body in chunks') ? [] : [['length_required', ['Transfer-Encoding: chunked']] as const]),
+  ];
+  for (const [code, headers] of framings) {
+    const before = vault.trail().length;
+    const recorded = (wanted: string) =>
+      until(wanted, () =>
+        vault
+          .trail()
+          .slice(before)
+          .find(record => record.op === 'list' && record.code === wanted),
+      );
+    expect((await send(vault.adminToken, headers)).text).toContain(`"code":"${code}"`);
+    expect(await recorded(code)).toMatchObject({ actor: 'admin', outcome: 'refused' });
+    expect((await send(everythingToken, headers)).text).toContain(`"code":"${code}"`);
+    expect(await recorded('unauthorized')).toMatchObject({ actor: 'unknown', outcome: 'refused' });
+  }
 });
 
 test('what changes is observed, never with a value', async () => {
