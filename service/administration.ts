@@ -35,6 +35,8 @@ export type AdministrationOptions = {
   readonly index: () => IndexCondition;
   readonly backups: Pick<Backups, 'condition'>;
   readonly startedAtMs: number;
+  /** The time since the start, by the monotonic clock. */
+  readonly upMs: () => number;
   /** The value of HEADGATE_VAULT_KEY on startup. */
   readonly vaultKey: string | undefined;
 };
@@ -43,7 +45,6 @@ export type Administration = ReturnType<typeof openAdministration>;
 
 export function openAdministration(options: AdministrationOptions) {
   const { link, reader, gauges, reads, config, source, reload, listeners, startedAtMs } = options;
-  const openedAtMs = performance.now();
   const slices = new Slices(() => reader.refresh());
 
   async function selfcheck(): Promise<Findings> {
@@ -65,7 +66,7 @@ export function openAdministration(options: AdministrationOptions) {
       inspect: () => reads.inspect(source),
       trySandboxes: asked => reads.trySandboxes(asked),
       nowMs: Date.now(),
-      upMs: performance.now() - openedAtMs,
+      upMs: options.upMs(),
       startedAtMs,
       committedUs: newestCommitUs(reader),
       nodeVersion: process.versions.node,

@@ -52,7 +52,8 @@ export type EngineOptions = {
   /** Whether the service is stopping and refuses new work. */
   readonly stopping: () => boolean;
   readonly log: Pick<Logger, 'error'>;
-  readonly startedAtMs: number;
+  /** The time since the start, by the monotonic clock. */
+  readonly upMs: () => number;
   readonly version: string;
   readonly link: Link;
   readonly reader: Reader;

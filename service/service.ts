@@ -169,6 +169,7 @@ export class Service {
     const reader = openReader(this.config.state.path);
     this.#origins.open(reader);
     this.#storeId = storeIdIn(reader);
+    const startedMs = performance.now();
     const shared = {
       link,
       reader,
@@ -176,6 +177,7 @@ export class Service {
       reads: this.#reads,
       config: () => this.config,
       startedAtMs: Date.now(),
+      upMs: () => performance.now() - startedMs,
     };
     const administration = openAdministration({
       ...shared,

@@ -225,8 +225,8 @@ export const discoveryRoutes: readonly Route[] = [
   getAiPlugin,
 ];
 
-export function uptimeSeconds(call: Pick<HttpCall, 'engine' | 'nowMs'>): number {
-  return Math.max(0, Math.floor((call.nowMs() - call.engine.startedAtMs) / 1000));
+export function uptimeSeconds({ engine }: Pick<HttpCall, 'engine'>): number {
+  return Math.floor(engine.upMs() / 1000);
 }
 
 function aiPlugin(name: string) {

@@ -305,6 +305,7 @@ test('callers that ask while an examination is under way share its findings', as
     config: () => config,
     source: { cwd: '/', processors: 1 },
     startedAtMs: 0,
+    upMs: () => 0,
     vaultKey: undefined,
   };
   const { doctor } = openAdministration(parts);

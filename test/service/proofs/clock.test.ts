@@ -44,6 +44,17 @@ test('what is due by the new time happens at once, although nothing else wakes t
   expect((await gateway.settled(id, endMsMax)).status).toBe('succeeded');
 });
 
+test('the uptime does not follow the clock', async () => {
+  const { gateway, set } = withClock({ plugins: workload.plugins });
+  await gateway.start();
+  set(2);
+  await until('the service sees the new time', async () => {
+    const { body } = await gateway.call('GET', '/system/doctor');
+    return JSON.stringify(body).includes('the clock has jumped');
+  });
+  expect(Number((await gateway.call('GET', '/healthz')).body['uptime_seconds'])).toBeLessThan(hourMs / 1000);
+});
+
 test('a pause for a time holds while the ledger is ahead of a clock that was set back', async () => {
   const { gateway, set } = withClock({ plugins: workload.plugins });
   await gateway.start();

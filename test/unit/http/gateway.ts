@@ -169,7 +169,7 @@ export class MemoryEngine implements Engine {
   onWatched: (id: JobId, settled: () => void) => void = () => {};
   /** The pages of any tree, when set. */
   pages: (() => readonly JobView[]) | null = null;
-  readonly startedAtMs = startedAtMs;
+  readonly upMs = () => 90_500;
   /** What every job waits for. */
   waitsFor: Waits | null = null;
   readonly waits = async () => this.waitsFor;
