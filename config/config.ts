@@ -276,7 +276,7 @@ export const loggedJobs = ['none', 'failed', 'all'] as const;
 /** The values of the setting `api.server`: `auto` selects `uws` if it can be loaded, else `node`. */
 export const servers = ['auto', 'uws', 'node'] as const;
 
-type SectionName = 'service' | 'state' | 'api' | 'webhooks' | 'metrics' | 'vault' | 'backups';
+type SectionName = 'service' | 'state' | 'api' | 'webhooks' | 'metrics' | 'ui' | 'vault' | 'backups';
 /** The name of a value in one of these sections of `Config`, such as `service.workersMax`. */
 export type SettingName = { [S in SectionName]: `${S}.${keyof Config[S] & string}` }[SectionName];
 

@@ -25,5 +25,6 @@ export const restartSettings: readonly RestartSetting[] = [
   { key: 'webhooks.listen', setting: 'webhooks.listen' },
   { key: 'webhooks.tls', setting: 'webhooks.tls', isSwitch: true },
   { key: 'metrics.listen', setting: 'metrics.listen' },
+  { key: 'ui.path', setting: 'ui.path' },
   { key: 'backups.log', setting: 'backups.log' },
 ];

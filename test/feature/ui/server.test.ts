@@ -104,7 +104,7 @@ describe('the files', () => {
 });
 
 describe('the settings', () => {
-  test('with ui.enabled: false nothing of it is there, and its sessions do not count; ui.path says where it is', async () => {
+  test('with ui.enabled: false nothing of it is there, and its sessions do not count; ui.path says where it is from the next start on', async () => {
     const other = await startGateway(settings);
     const token = await signIn(other);
     await other.reload({ ...settings, ui: { enabled: false } });
@@ -114,7 +114,10 @@ describe('the settings', () => {
     }
     expect((await other.call('POST', '/ui/code')).status).toBe(404);
     expect((await other.call('GET', '/whoami', undefined, { token })).status).toBe(401);
-    await other.reload({ ...settings, ui: { path: '/ops/dashboard' } });
+    expect(await other.reload({ ...settings, ui: { path: '/ops/dashboard' } })).toContain('ui.path');
+    expect((await fetch(`${other.url}/ui`)).status).toBe(200);
+    expect((await other.call('POST', '/ui/code')).body['path']).toBe('/ui');
+    await other.restart();
     const page = await (await fetch(`${other.url}/ops/dashboard`)).text();
     const script = /"(\/ops\/dashboard\/[\w.-]+\.js)"/.exec(page)![1]!;
     expect((await fetch(other.url + script)).status).toBe(200);
