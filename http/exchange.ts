@@ -362,10 +362,10 @@ export class Exchange implements HttpCall, AnswerSink {
     this.engine.metrics.requests.count(this.#route, status, durationMs);
     const kind = lineKind(this.#route, status);
     if (!log.debug && kind === null) return;
-    const line = requestLine(this, this.#head.method, this.#pattern, status);
+    const line = requestLine(this, this.#head.method, this.#pattern, status, durationMs);
     if (kind === 'refused') log.refused(line);
     if (kind === 'control') log.control(controlLine(line, this.params));
-    if (log.debug) log.request({ ...line, durationUs: Math.round(durationMs * 1000) });
+    if (log.debug) log.request(line);
   }
 
   #abort(): void {

@@ -20,14 +20,14 @@ export type RequestLine = {
  * A control call that has succeeded, with the names in its path, such as `plugin`, `job_id` or the `id` of a schedule. If the call of a job
  * submitted another one (a rerun), `job_id` is the new job and `rerun_of` the job in the path.
  */
-export type ControlLine = Omit<RequestLine, 'durationUs'> & { readonly [name: string]: unknown };
+export type ControlLine = RequestLine & { readonly [name: string]: unknown };
 
 export interface ServerLog {
   /** Whether request lines are logged now. */
   readonly debug: boolean;
   request(line: RequestLine): void;
   /** Called when the answer was 401 or 403. */
-  refused(line: Omit<RequestLine, 'durationUs'>): void;
+  refused(line: RequestLine): void;
   /** Called when a control call has succeeded (`isControl`). */
   control(line: ControlLine): void;
   /** Called for an unexpected error while a request is handled. */
@@ -46,15 +46,17 @@ export function requestLine(
   method: string,
   route: string | null,
   status: number | null,
-): Omit<RequestLine, 'durationUs'> {
+  durationMs: number,
+): RequestLine {
   const { caller, requestId, params, submitted } = call;
   const inPath = isAnswered(status) ? params['job_id'] : undefined;
   const job = submitted === null ? inPath : formatId(submitted);
-  const line = { method: method.toUpperCase(), route, status, token: caller?.name ?? null, requestId };
+  const durationUs = Math.round(durationMs * 1000);
+  const line = { method: method.toUpperCase(), route, status, durationUs, token: caller?.name ?? null, requestId };
   return job === undefined ? line : { ...line, job_id: job };
 }
 
-export function controlLine(line: Omit<RequestLine, 'durationUs'>, params: LoggedCall['params']): ControlLine {
+export function controlLine(line: RequestLine, params: LoggedCall['params']): ControlLine {
   const { job_id: old } = params;
   const isRerun = old !== undefined && line.job_id !== old;
   return { ...params, ...line, ...(isRerun && { rerun_of: old }) };

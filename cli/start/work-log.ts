@@ -101,7 +101,7 @@ export class WorkLog {
     return run ? { ...line, run_id: run } : line;
   }
 
-  #refusedCall(line: Omit<RequestLine, 'durationUs'>): void {
+  #refusedCall(line: RequestLine): void {
     if (!this.#options.log.isLevelEnabled('warn') || this.#take('calls', 1) === 0) return;
     this.#options.log.warn(
       line,

@@ -38,7 +38,7 @@ test('what is left out of a minute is told at its end, once; the next minute has
 
 test('refused calls and deliveries have lines of their own, so that nobody keeps the failures of jobs out of the log', () => {
   const { told, workLog, endMinute } = open({ format: null, jobs: 'failed', perMinute: 1 });
-  const refused = { method: 'GET', route: null, status: 401, token: null, requestId: 'r' };
+  const refused = { method: 'GET', route: null, status: 401, durationUs: 5, token: null, requestId: 'r' };
   const calls = workLog.serverLog(true);
   for (let call = 0; call < 3; call++) calls.refused(refused);
   workLog.refusedDelivery('e', 403, 'forbidden');

@@ -99,6 +99,7 @@ test('a job of a run names the run, and a call that changes something names its 
       token: 'test',
       plugin: 'echo',
       requestId: 'who-did-it',
+      durationUs: expect.any(Number),
     }),
     expect.objectContaining({ level: 30, route: `${path}/resume`, token: 'test', plugin: 'echo', status: 200 }),
   ]);
@@ -151,8 +152,9 @@ test('a refused call is told with its route, status and the name of its token, a
   await gateway.call('GET', '/jobs', undefined, { token: 'no-token-of-ours' });
   await gateway.call('GET', '/jobs', undefined, { token: narrowToken });
   const line = await until('the lines', () => log().find(said('a call that the scopes of its token do not allow')));
-  expect(line).toMatchObject({ level: 40, method: 'GET', route: '/jobs', status: 403, token: 'narrow' });
-  expect(log().find(said('a call without a valid token'))).toMatchObject({ route: '/jobs', status: 401, token: null });
+  const call = { level: 40, method: 'GET', route: '/jobs', durationUs: expect.any(Number) };
+  expect(line).toMatchObject({ ...call, status: 403, token: 'narrow' });
+  expect(log().find(said('a call without a valid token'))).toMatchObject({ ...call, status: 401, token: null });
   const body = '{"private":"content"}';
   const deliver = (signature: string) =>
     fetch(`${gateway.webhooks}/webhook/news`, {
