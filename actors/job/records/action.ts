@@ -19,7 +19,7 @@ export const actionCommands = [...jobOperations, 'backfill'] as const;
  */
 export type BackfillPlan = { readonly schedule: string; readonly fromMs: number; readonly toMs: number };
 
-/** Why an action left a job or an occurrence as it was. */
+/** Why an action left a job or an occurrence as it was. docs/engine.md explains the reasons for jobs. */
 export const skipReasons = [
   'already_settled',
   'ending',
@@ -110,6 +110,7 @@ export type ActionPlan = {
   readonly searchedUs: number | null;
   /** The maximum number of jobs that the action handles; null: no limit. */
   readonly limit: number | null;
+  /** The maximum number of jobs or occurrences per second; null: no limit. */
   readonly perSecond: number | null;
   readonly reason: string | null;
   readonly by: string;

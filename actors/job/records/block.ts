@@ -224,7 +224,7 @@ function packPosition({ run, node, scope, path, first, within }: RunPosition) {
   return within === undefined ? position : ([...position, within] as const);
 }
 
-/** The stored form of an event. The third field is no longer used. `headers` is absent if the event has none. */
+/** The stored form of an event. The third field is null, and is ignored when read. `headers` is absent if the event has none. */
 function packEvent({ type, source, dedupeKey, headers }: EventEnvelope) {
   const event = [type, source, null, dedupeKey] as const;
   return headers === undefined ? event : ([...event, headers] as const);

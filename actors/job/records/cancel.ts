@@ -1,7 +1,7 @@
 // The table of cancels: who or what stopped a job or run (for instance a caller or a time limit), when, and why. A mark is the record of a
-// cancel in force: the job, or the jobs of the run's current part, no longer start. When the job or that part has ended, the mark becomes a
-// note, which is pruned with the job; the timeout of a phase leaves no note. A job inside a cancelled run needs no record, because the
-// run's record applies to it.
+// cancel in force: it keeps the job or, for a run, the jobs of the run's current part (main part or phase) from starting. When the job or that
+// part has ended, the mark becomes a note, which is pruned with the job; the timeout of a phase leaves no note. A job inside a cancelled run
+// needs no record, because the run's record applies to it.
 //
 // A detached cancel of a run has a record of a third kind. The cancel covers the run. It also covers each run that an event starts, if the
 // event came from a job of a covered run (`starterOf`). Open covered runs get marks of their own, one by one. The record is removed when no
@@ -117,8 +117,8 @@ function noteOf(reader: Reader, id: JobId): Cancel | null {
 
 /**
  * The cancel of a run that contains the job, directly or not, or a detached cancel that applies to the job. Null: no such cancel.
- * `isOpen`: whether the job is unsettled. The note of a run does not apply to unsettled jobs of the run's later phases, nor to settled ones that
- * were created after the cancel. To a job of `finally`, only the cancel of its own run applies.
+ * `isOpen`: whether the job is unsettled. The note of a run is about a part of the run that has ended: among the jobs of phases, it applies
+ * only to settled ones that were created before the cancel. To a job of `finally`, only the cancel of its own run applies.
  */
 export function cancelAround(reader: Reader, block: Block, index: number, isOpen: boolean): Cancel | null {
   let { group } = groupOf(block, index);
@@ -144,7 +144,7 @@ export function cancelAround(reader: Reader, block: Block, index: number, isOpen
   }
 }
 
-/** The cancel of the run that applies to its job, which belongs to this phase and was created at this time. */
+/** The cancel of a run, as far as it applies to a job of the run. `phase`, `createdUs` and `isOpen` describe the job. */
 function cancelOfRun(reader: Reader, run: JobId, phase: JobGroup['phase'], createdUs: number, isOpen: boolean) {
   const mark = markOf(reader, run);
   if (mark || (isOpen && phase !== undefined)) return mark;

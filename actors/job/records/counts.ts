@@ -20,8 +20,8 @@ export type CommandTotals = { accepted: number } & { [S in TerminalStatus]: numb
   /** The numbers that pruning has subtracted from the other counters. Absent: none. */
   pruned?: { [C in PrunedCount]?: number };
   /**
-   * How many jobs ended with this status without an attempt, including pruned jobs. Cancelled jobs count in `never_started` instead. Absent:
-   * none was counted.
+   * By status: how many jobs ended without an attempt, including pruned jobs. Cancelled jobs count in `never_started` instead. Absent: none
+   * was counted.
    */
   unstarted?: { [S in TerminalStatus]?: number };
   /** How many jobs were accepted for each reason other than a call, including pruned jobs. Absent: none was counted. */

@@ -15,7 +15,7 @@ export type Hold = {
   /** The command whose jobs are held. Null: all commands of the plugin. */
   readonly command: string | null;
   detail: string;
-  /** When the hold began to hold jobs, in µs; 0: it held no job at the last `keep` (holds.ts). For a pause: when the target was paused. */
+  /** When the hold began to hold jobs, in µs; 0: it held no job when `Holds.keep` last ran. For a pause: when the target was paused. */
   sinceUs: number;
   /** When the hold ends, in µs; absent: unknown. */
   readonly untilUs?: number;
@@ -23,7 +23,7 @@ export type Hold = {
   readonly isOfService?: boolean;
 };
 
-/** Returns the reason why no job of a plugin instance may be dispatched. Null: this source of holds has no reason. */
+/** A source of holds: returns its reason why no job of a plugin instance may be dispatched. Null: it has none. */
 export type HoldOf = (instance: string) => string | null;
 
 /** The key of the hold's record in `holds`. */

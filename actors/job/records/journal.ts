@@ -85,7 +85,7 @@ export class JournalEntry {
     return (this.#bytes[this.#at + flagsAt]! & finalFlag) !== 0;
   }
 
-  /** Whether the attempt may have searchable text: its body has any part other than spans and a result of null. */
+  /** Whether the attempt may have searchable text: its body has a part that is neither spans nor a null result. */
   get mayHaveText(): boolean {
     return (this.#bytes[this.#at + flagsAt]! & tellingFlag) !== 0;
   }

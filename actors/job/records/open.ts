@@ -16,8 +16,8 @@ export function keyText(key: Uint8Array): KeyText {
 }
 
 /**
- * The stored form of an open record. Jobs from the index `next` on wait in order, unless they have settled or are delayed. `retrying`:
- * how many jobs have a record in `retries`; all of them have indexes below `next`.
+ * The stored form of an open record. Jobs from the index `next` on wait for their first dispatch, in order, unless they have settled or are
+ * delayed. `retrying`: how many jobs have a record in `retries`; all of them have indexes below `next`.
  */
 type StoredOpenRecord = [
   plugin: string,
@@ -35,7 +35,7 @@ type StoredOpenRecord = [
   settled: Uint8Array | null,
   /** Null or absent: no job of the block has times. */
   timed?: StoredTimed | null,
-  /** One bit per job, set if an attempt was given back or lost uncharged, and plugin code may have run; absent: none was. */
+  /** One bit per job, set if plugin code may have run in an attempt that was returned or lost, and not charged; absent: no bit is set. */
   begun?: Uint8Array,
 ];
 /** `delayed`: one bit per job, set if the job is delayed; null: no job is delayed. `rescheduled`: how many jobs were rescheduled. */
@@ -66,7 +66,7 @@ export class OpenBlock {
   rescheduled = 0;
   /** The decoded block, if it is in memory. Not stored. */
   block: Block | null = null;
-  /** How many bytes of `cachedBytes` (job-state.ts) are for this block; 0 if the block was read from the store. Not stored. */
+  /** The share of this block in `JobState.cachedBytes`; 0 if the block was read from the store. Not stored. */
   cachedBytes = 0;
   /** The backlog in which the undispatched jobs of the block wait. Not stored. */
   waitsIn: { changeWaiting(command: string, change: number): void } | null = null;

@@ -26,6 +26,7 @@ const namesPartsMark = 2;
 const takesOver = Uint8Array.of(reusesMark);
 /** The value for a job that is not a rerun of the run, but has a payload that refers to values that the run has stored. */
 const namesParts = Uint8Array.of(namesPartsMark);
+/** Greater than every job id. */
 export const afterIds = Buffer.alloc(16, 0xff);
 
 /** Records a rerun with this id. `payload`: the stored payload of the rerun. */

@@ -30,7 +30,7 @@ export function hasTags({ options }: GroupWithTags, wanted: readonly string[]): 
 }
 type GroupWithTags = { readonly options: { readonly tags?: Tags } | null };
 
-/** `count`: how many jobs of the block have tags. */
+/** Lists a block in the table `tagged`. `count`: how many jobs of the block have tags. */
 export function putTagged(batch: Batch, key: BlockKey, count: number): void {
   const value = Buffer.allocUnsafe(4);
   value.writeUInt32BE(count);
