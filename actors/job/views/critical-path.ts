@@ -61,8 +61,9 @@ export type CriticalPath = {
 export type PathEnds = { readonly fromUs: number; readonly endedUs: number | null };
 
 /**
- * `last`: the job that ended last; null: no job has ended. `before`: finds the job whose end led to a job; null: the start of the run led to
- * it. If the clock was set back during the run, times are moved so that the path stays within the run and in order.
+ * The critical path of a run. `last`: the job that ended last; null: no job has ended. `before`: finds the job whose end led to a given job;
+ * null: the start of the run led to the given job. If the clock was set back during the run, times are moved so that the path stays within
+ * the run and in order.
  */
 export function* criticalPath(
   { fromUs, endedUs }: PathEnds,

@@ -54,7 +54,7 @@ export class JobOrigins implements Origins {
     return (reader && readable(() => endingOf(reader, id))) ?? null;
   }
 
-  /** Null: the job is not stored, or its block is unusable. */
+  /** The origin that the job shares with its group. Null: the job is not stored, or its block is unusable. */
   #pathOf(id: JobId): OriginPath | null {
     return readable(() => this.#paths.find(id)) ?? null;
   }

@@ -113,7 +113,7 @@ export class BlockJobs {
 
   /**
    * The cancel of an unsettled job itself, otherwise a cancel around the job (`cancelAround`). Null: neither exists. If the job is a run, its
-   * own time-out does not count. Cancels around jobs are cached by group, because all jobs of a group are inside the same runs.
+   * own timeout does not count. Cancels around jobs are cached by group, because all jobs of a group are inside the same runs.
    */
   openCancel(index: number): Cancel | null {
     const own = cancelOfJob(this.reader, jobId(this.#key, index));
@@ -128,7 +128,7 @@ export class BlockJobs {
     return around;
   }
 
-  /** The cancel of an ended job, or of a run with which the job was cancelled. Null: neither exists. A run's own time-out does not count. */
+  /** The cancel of an ended job, or of a run with which the job was cancelled. Null: neither exists. A run's own timeout does not count. */
   endedCancel(index: number, status: Status): Cancel | null {
     const own = cancelOfJob(this.reader, jobId(this.#key, index));
     if (own && !own.timeout) return own;

@@ -55,7 +55,7 @@ export function descendantsOf(
   return found;
 }
 
-/** The body of a job's latest attempt, as of the last commit. */
+/** The body of a job's latest ended attempt, as of the last commit. Undefined: no attempt of the job has ended. */
 export function findBody(reader: Reader, id: JobId): Body | undefined {
   return latestAttempt(reader, id)?.attempt.body;
 }

@@ -245,8 +245,8 @@ function jobFilter({ selection, moment, words = noWords }: MatchOptions): Fits |
 }
 
 /**
- * The status that the job had at the moment of the selection, as far as the records still show it. As in lists, a waiting job of a cancelled
- * run is queued until its end is written.
+ * The status that the job had at the moment of the selection, as far as the records still show it. A waiting job of a cancelled run counts as
+ * queued until the ledger has written its end, as in the list of queued jobs (open-jobs.ts).
  */
 function statusAt(
   { atUs, commitUs }: Moment,

@@ -38,7 +38,7 @@ export class PathReader {
     return run !== null && keyText(run.run) === this.#run;
   }
 
-  /** An ended job of the run. Null: it is not stored, has not ended, or does not belong to the run. */
+  /** An ended job of the run. Null: the job is not stored, has not ended, or does not belong to the run. */
   job(id: JobId): PathJob | null {
     const key = Buffer.from(blockOf(id));
     const block = this.#blocks.find(key);
@@ -90,7 +90,7 @@ export class PathReader {
   #led(id: JobId, job: PathJob, parent: PathJob | null): boolean {
     const block = this.#blocks.find(blockOf(id));
     if (!block || block.createdUs === job.createdUs || indexOf(id) >= block.count) return false;
-    // Keys of blocks ascend even if the clock was set back. So no job leads to itself.
+    // Only an older job can lead to `job`. The keys of blocks show which job is older even if the clock was set back.
     if (Buffer.compare(blockOf(id), blockOf(job.id)) >= 0) return false;
     if (!this.isOfRun(groupOf(block, indexOf(id)).group)) return false;
     if (parent === null) return true;

@@ -1,4 +1,4 @@
-// The jobs that failed, timed out or died last. They are found in the journal. If its last entries have too few, the failed jobs that were
+// The jobs that failed, timed out or became dead last. The end of the journal names them. If it names too few, the failed jobs that were
 // accepted last are added from the table `unsuccessful`.
 import { type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';

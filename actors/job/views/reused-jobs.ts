@@ -106,7 +106,7 @@ export class Successors {
     this.#rootName = keyText(root);
   }
 
-  /** This tree's rerun of the job; the job itself if there is none. */
+  /** The rerun of the job in this tree, possibly a rerun of a rerun; the job itself if this tree has none. */
   of(job: JobId): JobId {
     const name = keyText(job);
     const known = this.#known.get(name);

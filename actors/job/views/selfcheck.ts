@@ -41,7 +41,7 @@ export type Findings = {
 };
 
 /**
- * Returns the ids of those jobs among `ids` (16 bytes each) that no host has. Null: unknown. No service runs (as in the check of a
+ * Returns the ids of those jobs among `ids` (16 bytes each) that no host has. Null: unknown, because no service runs (as in the check of a
  * backup), the service has not read all unsettled jobs yet, or its ledger thread does not answer.
  */
 export type FindIdle = (ids: Uint8Array) => Promise<Uint8Array | null>;
@@ -249,7 +249,7 @@ async function runningOf(
     if (time > 0) await pause(againMs);
     const idle = await askIdle(Buffer.concat(ids));
     if (idle === null) {
-      notes.push('their workers: not compared, because no ledger runs that has read all unsettled jobs');
+      notes.push('their workers: not compared, because the ledger does not run or has not read all unsettled jobs');
       return [];
     }
     reader.refresh();

@@ -8,7 +8,7 @@ import type { TimedJob } from './timeline.ts';
 /** A summary of a job's ended attempts: the last one, when the first one started (null: none started), and their total run time in µs. */
 type Ended = { last: NumberedAttempt; startedUs: number | null; ranUs: number };
 
-/** The jobs of a block from index `from` up to, not including, `to`. `createdUs` is the time of acceptance, even if a job was delayed. */
+/** The jobs of a block from index `from` up to, not including, `to`. `createdUs` is the time of acceptance, even of a delayed job. */
 export function timedJobs(jobs: BlockJobs, key: BlockKey, from: number, to: number): TimedJob[] {
   const ended = endedAttempts(jobs, key, from, to);
   const { createdUs } = jobs.block;

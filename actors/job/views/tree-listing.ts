@@ -76,7 +76,7 @@ function* rangesOfTable(
     const entries = [...reader.scan(table, { from: root, to, reverse: true, limit: entriesPerStep })];
     for (const entry of entries) {
       const at = Buffer.from(entry.key.subarray(-blockKeyBytes));
-      // The block may have been pruned since the scan. The entry of a reused block even outlasts the block.
+      // The block may have been pruned since the scan. An entry of the table `reused` can remain after its block has been pruned.
       const found = blocks.readUsable(at);
       if (found) yield* rangesOfEntry(at, found, rangesOf(entry.value), wanted);
       yield null;
