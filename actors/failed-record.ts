@@ -1,6 +1,6 @@
-// FailedRecordError names the stored record that made a turn fail. If it is the record of a run, the ledger first fails
-// the run, and sets the record aside only if it makes further turns fail. Any other record is set aside at once. All
-// other work continues (service/ledger/actor-lifecycle.ts).
+// FailedRecordError names the stored record that made a turn fail. If the record belongs to a run, the ledger first ends this run as failed,
+// and sets the record aside only if the record makes further turns fail. Any other record is set aside at once. All other work continues
+// (service/ledger/actor-lifecycle.ts).
 import { formatId, type JobId } from '../runtime/ids.ts';
 import { isStoreFault } from '../runtime/store/fault.ts';
 import { StoreFull } from '../runtime/store/store.ts';

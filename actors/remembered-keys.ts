@@ -11,7 +11,7 @@ import { keyText } from './job/records/open.ts';
 export const rememberedUs = 24 * 3_600_000_000;
 export const keyHashBytes = 16;
 const untilBytes = 8;
-/** The maximum number of records that one sweep checks for expiry. */
+/** The maximum number of records that one call of `sweep` checks for expiry. */
 const sweptPerTurn = 64;
 
 export class RememberedKeys {

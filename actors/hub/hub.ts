@@ -11,7 +11,8 @@ import { Ring, type RingEntry } from './ring.ts';
  */
 export const gapReasons = ['too_slow', 'restarted', 'unknown_id'] as const;
 /**
- * Says that a subscriber misses observations. It continues after the id `id`. `lost`: how many observations it misses; null: unknown.
+ * Says that a subscriber misses observations. The subscriber continues after the id `id`. `lost`: how many observations it misses; null:
+ * unknown.
  */
 export type Gap = { readonly id: number; readonly lost: number | null; readonly reason: (typeof gapReasons)[number] };
 
@@ -69,7 +70,10 @@ export class Hub {
     return this.work - work >= readingWorkMax;
   }
 
-  /** Registers a function that is called synchronously for new observations, and must be quick. Returns a function that removes it. */
+  /**
+   * Registers a listener for new observations. It must be quick, because `observe` calls it synchronously. Returns a function that
+   * removes the listener.
+   */
   onNews(listener: () => void): () => void {
     const own = (): void => listener();
     this.#listeners.add(own);
