@@ -22,7 +22,7 @@ import { loadSchedules, reconcile, removedFor } from './reload.ts';
 export const retryMs = 1_000;
 /** A turn whose time is up still fires due schedules until it has fired this many. */
 const firedPerTurnMin = 16;
-/** A schedule with more due occurrences than this counts as `firedPerTurnMin` schedules. */
+/** A schedule with more due occurrences than this takes long to plan, so it counts as `firedPerTurnMin` schedules. */
 const examinedMany = 64;
 /** The minimum time for which the records of a schedule are kept after the configuration has dropped the schedule. */
 export const removedKeptMs = 30 * 86_400_000;
@@ -54,7 +54,7 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
   const schedules: Map<string, OpenSchedule> = loadSchedules(reader, setAside);
   const due = new DueHeap<OpenSchedule>();
   const touched = new Set<OpenSchedule>();
-  /** By the id of a followed job: the schedule that started the job, and whether the job is an occurrence. */
+  /** By the id of a followed job: the schedule that started the job. `isOccurrence` false: a caller started the job by hand. */
   const jobsOf = new Map<string, { readonly schedule: OpenSchedule; readonly isOccurrence: boolean }>();
   let observations: PlainObservation[] = [];
   let endedAtOnce: JobId[] = [];
@@ -63,7 +63,7 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
   let hasBegun = false;
   /** The jobs that had ended before the first turn, or are no longer stored, and whose schedules have not recorded the end. */
   const endedBefore: EndedJob[] = [];
-  /** Whether a restored state waited to be resumed at the last call of `isHeld`. */
+  /** Whether a restored state waited to be resumed when `isHeld` was last called. */
   let wasRestored = false;
   let { config } = options;
 
@@ -162,8 +162,8 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
   }
 
   /**
-   * Fires these occurrences; with `if_running: replace`, only the first one. False: the schedule is due again soon. An occurrence was
-   * refused, and it and all later ones are tried again, or some occurrences are left for the next turn.
+   * Fires these occurrences; with `if_running: replace`, only the first one. False: some occurrences are left, and the schedule is due again
+   * soon. After a refusal, `schedule.refused` has the refused occurrence and all later ones.
    */
   function fireAll(turn: Turn, schedule: OpenSchedule, runs: readonly number[]): boolean {
     for (const [place, dueMs] of runs.entries()) {

@@ -55,7 +55,7 @@ export function backfill({ reader, firer, turn, schedule, plan, cursor }: Backfi
     lastMs = due;
   }
   if (range) firer.addRange(turn, schedule, range);
-  // Nothing fires after `lastDueMs`, also if the schedule is off.
+  // A fired occurrence must not be later than `lastDueMs`. If the schedule is off, this step may have fired later ones.
   if (done > 0) schedule.change({ lastDueMs: Math.max(record.lastDueMs, lastMs) });
   const isOver = due === null || due > untilMs;
   return { cursor: done + fired > 0 ? cursorOf(lastMs) : cursor, done, fired, isOver, waits };

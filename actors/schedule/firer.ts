@@ -24,8 +24,8 @@ export type FiringPorts = {
   readonly jobs: ScheduledJobs & Pick<JobCalls, 'pauseOf'>;
   readonly pipeline: Pick<PipelineCalls, 'startRun' | 'isOpen'>;
   /**
-   * Makes the schedule actor follow a new job of the schedule to its end. `begins`: whether the job begins instead of being queued.
-   * `isOccurrence`: whether it was not started by hand.
+   * Makes the schedule actor follow a new job of the schedule to its end. `begins` false: the job waits in the queue of the schedule.
+   * `isOccurrence` false: a caller started the job by hand.
    */
   readonly follow: (schedule: OpenSchedule, job: JobId, begins: boolean, isOccurrence: boolean) => void;
   readonly observe: (

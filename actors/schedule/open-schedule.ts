@@ -76,7 +76,7 @@ export class OpenSchedule implements Due {
     this.change({ counts, history: [...this.record.history, firing].slice(-historyMax) });
   }
 
-  /** Adds occurrences that do not fire to the history. The schedule continues with the occurrence after them. */
+  /** Records that these occurrences do not fire. The schedule continues with the occurrence after them. */
   pass({ firstMs, lastMs, count }: Passed, reason: PassReason, atMs: number): void {
     const { history, lastDueMs } = this.record;
     const last = history.at(-1);

@@ -12,7 +12,7 @@ export const runAllMax = 100;
 
 /** Consecutive occurrences that do not fire. `count` is at most `missedMax`. */
 export type Passed = { readonly firstMs: number; readonly lastMs: number; readonly count: number };
-/** The occurrences in `passed` come before those in `runs`. `examined`: for how many occurrences the plan was made. */
+/** `runs`: the occurrences to fire. `passed`: earlier ones that do not fire. `examined`: how many due occurrences were examined. */
 export type FiringPlan = {
   readonly runs: readonly number[];
   readonly passed: Passed | null;
@@ -77,7 +77,9 @@ function madeUp(
 type Pending = {
   /** The newest pending occurrences, oldest first, at most `missedMax`. */
   readonly dues: readonly number[];
+  /** The oldest pending occurrence. */
   readonly firstMs: number;
+  /** The number of pending occurrences, counted up to `missedMax`. */
   readonly count: number;
 };
 

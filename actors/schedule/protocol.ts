@@ -50,10 +50,12 @@ export type ScheduleMessage =
 /** The result of a step of a backfill. `cursor`: the last occurrence that the backfill has handled; null: none. */
 export type BackfillReport = {
   readonly cursor: Uint8Array | null;
+  /** How many occurrences this step has fired. */
   readonly done: number;
-  /** How many occurrences were skipped because they have fired, count as fired or wait in the queue. */
+  /** How many occurrences this step has skipped because they had fired before, count as fired or wait in the queue. */
   readonly fired: number;
   readonly isOver: boolean;
+  /** Why the next occurrence cannot fire yet. Null: nothing prevents it. */
   readonly waits: Refusal | null;
 };
 

@@ -76,9 +76,9 @@ export function hasFired(record: FiringsRecord, ranges: Iterable<FiredRange>, du
 type FiringsRecord = Pick<ScheduleRecord, 'createdMs' | 'knownMs' | 'queue'>;
 
 /**
- * Removes the oldest ranges that `reader` shows, until the schedule has `rangesMax`. `count`: how many ranges the schedule has now. `removed`: how
- * many ranges this turn has removed before; `reader` still shows them. Returns how many ranges this call has removed, and the end of the newest of
- * them, or its beginning if it is unusable; null: none.
+ * Removes the oldest ranges that `reader` shows, until the schedule has `rangesMax`. `count`: how many ranges the schedule has, with those
+ * that this turn has added. `removed`: how many ranges this turn has already removed; `reader` still shows them. Returns how many ranges this
+ * call has removed, and the end of the newest of them (its beginning if its record is unusable). Null: no range was removed.
  */
 export function dropOldest(
   reader: Reader,

@@ -10,14 +10,14 @@ import type { TerminalStatus } from '../../job/records/job.ts';
 
 /** The maximum number of entries in the history of a schedule. */
 export const historyMax = 20;
-/** With `if_running: queue`, the maximum number of jobs of a schedule that wait for the end of its last job. */
+/** The maximum number of occurrences in the queue of a schedule (`if_running: queue`). */
 export const queueMax = 100;
 
 /** Why an occurrence did not fire. */
 export const passReasons = ['running', 'paused', 'queue_full', 'missed', 'disabled', 'refused'] as const;
 export type PassReason = (typeof passReasons)[number];
 
-/** Whether the occurrence was missed. Otherwise it was skipped. */
+/** Whether an occurrence that did not fire for this reason counts as missed. Otherwise it counts as skipped. */
 export function isMissed(reason: PassReason): boolean {
   return reason === 'missed' || reason === 'refused' || reason === 'disabled';
 }
@@ -29,8 +29,8 @@ export type ScheduleOutcome = (typeof scheduleOutcomes)[number];
 export type Firing =
   /**
    * `dueMs` null: a caller started the job by hand. `status` null: the job has not ended. `missed`: how many occurrences were missed
-   * between the previous firing and this one, at most `missedMax` (plan.ts). `lateMs`: how long after its time and its jitter it
-   * fired; absent: a caller started the job, or an earlier version fired the occurrence.
+   * between the previous firing and this one, at most `missedMax` (plan.ts). `lateMs`: how long after its due time plus its jitter the
+   * occurrence fired; absent: a caller started the job, or an earlier version fired the occurrence.
    */
   | {
       readonly kind: 'fired';
@@ -72,7 +72,7 @@ export type ScheduleRecord = {
   /** How many jobs of occurrences have failed in a row. Cancelled jobs, and jobs that were started by hand, do not count. */
   readonly failures: number;
   readonly pause: SchedulePause | null;
-  /** Occurrences that wait for the end of the last job, in order. */
+  /** Occurrences that wait for the end of the job `last`, in order. */
   readonly queue: readonly Waiting[];
   /** When the configuration dropped the schedule or switched it off. Null: the schedule is on. */
   readonly offMs: number | null;

@@ -1,6 +1,6 @@
 // Invariants of schedules. No fired occurrence is later than the schedule's `lastDueMs`, no occurrence has fired twice,
-// and waiting occurrences are in order. A record in `fired` stands for a range of occurrences. If the next firing may
-// extend a record (`rangeMs`), this record exists, unless it was dropped.
+// and the queue is in order and has at most `queueMax` occurrences. A record in `fired` stands for a range of occurrences.
+// The record that the next firing may extend (`rangeMs`) exists, unless it was dropped.
 import { recurrenceText } from '../../../runtime/calendar/recurrence.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import type { Invariant } from '../../job/views/invariant.ts';

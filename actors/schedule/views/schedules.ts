@@ -91,7 +91,7 @@ export function viewRemoved(reader: Reader, id: string): ScheduleView | undefine
 }
 
 /**
- * How long after its time and its jitter an occurrence fired, in ms. Firings of earlier versions are measured with the present jitter.
+ * How long after its due time plus its jitter an occurrence fired, in ms. Firings of earlier versions are measured with the present jitter.
  * Null: the job was started by hand, or an earlier version fired the occurrence and the configuration does not have the schedule.
  */
 export function latenessOf(
