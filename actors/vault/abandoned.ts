@@ -44,7 +44,7 @@ export function decideAbandonment(store: Store, abandonment: Abandonment): void 
   store.commit(batch);
 }
 
-/** The path that the directory `records` has until the abandonment is decided. The vault's records are copied to this path first. */
+/** The path to which the vault's records are copied first. After the abandonment is decided, the directory is renamed to `records`. */
 export function partialOf(records: string): string {
   // The suffix has no dot, because LMDB treats a path with a dot as the path of a file.
   return `${records}-partial`;

@@ -115,7 +115,9 @@ export class Vault {
   readonly #unlockKey: Uint8Array;
   readonly #random: Random;
   readonly #contents: Contents;
+  /** Whether the keyring must be written. */
   #isChanged = false;
+  /** Whether the written table of contents is up to date. */
   #isListed = true;
 
   constructor(unlockKey: Uint8Array, keyring: Keyring, contents: Contents, random: Random) {

@@ -122,7 +122,7 @@ export type AuditSegment = {
   readonly broken: string | null;
 };
 
-/** Reads and verifies at most `recordsMax` records after `after`. The segment never includes the newest record of the trail. */
+/** Reads and verifies at most `recordsMax` records after `after`, except the newest record of the trail, which is never pruned. */
 export function readSegment(
   reader: Reader,
   keyring: Keyring,
