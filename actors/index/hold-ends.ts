@@ -8,7 +8,7 @@ export class HoldEnds {
   readonly #reader: Reader;
   /** The times in µs at which holds ended, oldest first, by plugin and command. */
   readonly #times = new Map<string, number[]>();
-  /** The newest key among the records that were read, and their number. While both stay the same, `refresh` does not read them again. */
+  /** The newest key among the records that were read, and the number of records. While both stay the same, `refresh` does not read again. */
   #read = '';
 
   constructor(reader: Reader) {

@@ -20,13 +20,13 @@ type JournalSlice = {
 };
 
 /**
- * A lap: the calls of a consumer's `prune` from one that returned false to the next one that does. Data of attempts that are pruned during a
- * lap may stay, so they need another lap. The numbers are those of prune marks (job/records/journal.ts).
+ * The laps of a consumer. In a lap, its `prune` is called until `prune` returns false: then the consumer has checked all its data once. A lap
+ * can miss attempts that retention prunes during the lap. So another lap follows if the prune mark (job/records/journal.ts) has changed.
  */
 type Laps = {
-  /** The number when the lap began. Null: no lap is under way. */
+  /** The number of the prune mark when the lap began. Null: no lap is under way. */
   began: number | null;
-  /** The number when the last complete lap began; -1: there was none. */
+  /** The number of the prune mark when the last complete lap began; -1: there was none. */
   done: number;
 };
 
@@ -73,8 +73,8 @@ export class JournalFollower {
   }
 
   /**
-   * Removes some derived data of attempts that retention has pruned. True: a lap is under way. False: no lap is; if retention goes on, a later
-   * call begins the next ones.
+   * Removes some derived data of attempts that retention has pruned. True: a consumer's lap is under way. False: no lap is under way; a later
+   * call begins one if retention has pruned more.
    */
   prune(): boolean {
     const { ledger, index } = this.#stores;

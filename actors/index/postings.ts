@@ -7,8 +7,8 @@ export class Postings {
   readonly #index: Reader<IndexTable>;
   #known: KnownKeys;
   /**
-   * By word: the numbers, within the chunk, of the logs that contain the word. Most words are in one log, whose number is stored
-   * without a list.
+   * By word: the numbers, within the chunk, of the logs that contain the word. A single number is kept without a list, because most
+   * words occur in only one log.
    */
   #gathered = new Map<string, number | number[]>();
   /** The number of pairs of a word and a log that were collected and not yet written. */

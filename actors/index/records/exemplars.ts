@@ -19,8 +19,8 @@ export class Exemplars {
   }
 
   /**
-   * Called with the first job of each bucket. The exemplar of an octave is the first job of its highest bucket. So even a minute with many
-   * jobs needs few calls, and the same jobs in the same order give the same exemplars.
+   * Called only with the first job of each bucket, so even a minute with many jobs needs few calls. The exemplar of an octave is the first
+   * job of its highest bucket, so the same jobs in the same order give the same exemplars.
    */
   offer(us: number, id: JobId): void {
     const bucket = bucketOf(us);

@@ -1,6 +1,6 @@
-// Groups of failed jobs. A job has failed if it ended as failed, timed_out or dead. One table has the groups. The other
-// has a record for each failed job, in the order of the journal. These records serve to subtract pruned jobs from their
-// groups, and to find the jobs of a group.
+// Groups of failed jobs. A job has failed if it ended as failed, timed_out or dead. The table `failures` has the groups. The table
+// `failed_jobs` has a record for each failed job, in the order of the journal. These records serve to subtract pruned jobs from
+// their groups, and to find the jobs of a group.
 import { copyBytes } from '../../../runtime/bytes.ts';
 import { bodyPart } from '../../../runtime/host/wire/outcome.ts';
 import type { JobId } from '../../../runtime/ids.ts';

@@ -82,7 +82,7 @@ export class Histogram {
     return counts;
   }
 
-  /** The maximum, then the distance from the previous bucket and the count of each non-empty bucket; all as varints. */
+  /** The maximum, then for each non-empty bucket its distance from the previous one and its count; all as varints. */
   encode(): Uint8Array {
     const bytes: number[] = [];
     pushVarint(bytes, this.maxUs);

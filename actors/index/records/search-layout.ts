@@ -1,5 +1,5 @@
 // The tables of the search index. Logs that may have searchable text (`JournalEntry.mayHaveText`) are numbered in the order of the
-// journal. The logs are divided into chunks, each with its own postings.
+// journal. The logs are divided into chunks. Each chunk has its own postings: for each word, the logs that contain it.
 import { type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { IndexTable, Reader } from '../../../runtime/store/store.ts';
 import {

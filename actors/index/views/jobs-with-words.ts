@@ -21,8 +21,8 @@ export type Candidates = { readonly ids: readonly JobId[]; readonly searchedUs: 
 
 /**
  * The jobs whose logs may match the phrases, in descending order of their ids. Null: there may be more than `namedMax` jobs. A log that
- * is not indexed yet is compared with the phrases. An indexed log counts if it has all words, even if they are not adjacent. Without
- * `isOfAny`, indexed logs of successful attempts do not count.
+ * is not indexed yet is compared with the phrases. An indexed log counts if it has all words, even if they are not adjacent. `isOfAny`:
+ * whether indexed logs of successful attempts count, too.
  */
 export function* jobsWithWords(
   ledger: Reader,

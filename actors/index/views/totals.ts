@@ -10,7 +10,7 @@ export type StoredTotal = {
   readonly times: ReadonlyMap<string, TotalTimes>;
 };
 
-/** If there are more records than this (of 0.8 or 2.3 KB each), none stays decoded. */
+/** If there are more records than this (0.8 or 2.3 KB each), no decoded record is kept, and each reading decodes all of them. */
 const keptMax = 512;
 
 /**
