@@ -290,7 +290,7 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
     }
   }
 
-  /** Whether a restored state waits to be resumed. Until then nothing fires, and occurrences that come due count as missed. */
+  /** Whether a restored state waits to be resumed. Until then, occurrences that come due do not fire, and count as missed. */
   function isHeld(turn: Turn): boolean {
     const isRestored = jobs.isRestored();
     if (wasRestored && !isRestored) for (const schedule of schedules.values()) schedule.liveMs = msOf(turn);

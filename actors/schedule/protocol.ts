@@ -71,7 +71,7 @@ export interface ScheduledJobs {
   submit(calls: NewCalls, turn: Turn): SubmitJobsReply;
   /** Whether a pause holds the jobs of this command. */
   isPaused(plugin: string, command: string): boolean;
-  /** Whether a restored state waits to be resumed. Until then nothing fires. */
+  /** Whether a restored state waits to be resumed. Until then, occurrences that come due do not fire. */
   isRestored(): boolean;
   /**
    * Whether jobs can begin: the job actor has read all unsettled jobs since it started, and the service is not
