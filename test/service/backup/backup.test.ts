@@ -46,7 +46,7 @@ const root = fileURLToPath(new URL('../../..', import.meta.url));
 const gateway = shareGateway(settings);
 
 const out = mkdtempSync(join(tmpdir(), 'headgate-backups-'));
-/** The ids of jobs that the backup must have: of ended ones, and of ones that wait. */
+/** Ids of jobs that the backup must contain: those that have ended, and those that wait. */
 const ended: string[] = [];
 const waiting: string[] = [];
 const backup = join(out, 'first');
@@ -138,7 +138,7 @@ test('a restored state is paused until it is resumed, and then runs what was ack
   expect(refused.status).toBe(503);
   expect(JSON.parse(refused.text)).toMatchObject({ code: 'paused' });
   expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
-  // A pause in place of the first one holds it as before.
+  // A new pause of the service, which replaces the one of the restore, lasts over a restart too.
   await other.call('POST', '/control/system/pause', { reason: 'not yet' });
   expect((await deliver(other)).status).toBe(503);
   await other.restart();
@@ -159,7 +159,7 @@ test('a restored state is paused until it is resumed, and then runs what was ack
   await other.call('POST', '/control/system/resume', {});
   for (const { status } of await other.allSettled(waiting)) expect(status).toBe('succeeded');
   expect(other.notesOf(ended[0]!)).toEqual([]);
-  // What was missed while it was held is one occurrence (`catch_up: run_once`).
+  // The occurrences that were missed during the pause fire as one (`catch_up: run_once`).
   const known = new Set(history.map(({ job_id: id }) => id));
   await until('the schedule fires for what was missed', async () => {
     const firings = (await schedule())['history'] as readonly { job_id?: string; missed?: number }[];
@@ -275,7 +275,7 @@ function edit(directory: string, change: (text: string) => string): void {
   writeFileSync(path, change(readFileSync(path, 'utf8')));
 }
 
-/** Kills the command as soon as `path` exists. False: it had ended before. */
+/** Kills the command as soon as `path` exists. Returns false if the command had ended before. */
 async function killedWhen(path: string, words: readonly string[]): Promise<boolean> {
   const child = spawn(process.execPath, ['dist/cli/main.js', ...words], { cwd: root, stdio: 'ignore' });
   const ending = new Promise<NodeJS.Signals | null>(resolve => child.once('close', (_, signal) => resolve(signal)));

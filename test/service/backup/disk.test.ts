@@ -1,4 +1,4 @@
-// A backup onto a full disk: it is refused where the room is known to be too small, and else leaves nothing that looks whole.
+// A backup onto a full disk: if the room is known to be too small, it is refused; otherwise it leaves nothing that looks like a whole backup.
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,7 +13,7 @@ import { writeBackup } from '../../../service/backup/write.ts';
 const stateMib = 4;
 const home = mkdtempSync(join(tmpdir(), 'headgate-full-'));
 const disk = join(home, 'disk');
-/** Has room for the state, or for a copy of it, and not for both. */
+/** A disk with room for the state or for a copy of it, but not for both. */
 const larger = join(home, 'larger');
 const state = join(home, 'state');
 const isMounted = mount(disk, 1) && mount(larger, 6);

@@ -1,4 +1,4 @@
-// Which backups and which segments of the commit log stay, where the clock was wrong when a backup was written.
+// Which backups and which segments of the commit log are kept if the clock was wrong when a backup was written.
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

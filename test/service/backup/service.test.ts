@@ -115,7 +115,7 @@ test('scheduled backups are written, and old ones are removed only after a newer
   expect(metrics).toMatch(/headgate_backups_total\{outcome="written"\} [1-9]/);
   expect(metrics).toMatch(/headgate_backup_timestamp_seconds 1[0-9]{9}/);
 
-  // A directory that cannot be made: the log, the doctor and the metrics say so, and the backups that exist stay.
+  // The directory for backups cannot be created: the log and the doctor say so, and existing backups stay.
   const before = named();
   await other.reload({ ...settings, backups: { every: '1s', keep: 1, into: './config.yaml/below' } });
   await until('the failure is logged', () => other.log.some(({ msg }) => msg === 'a backup was not written'));
@@ -136,7 +136,7 @@ test('a restored state, which has another id, does not count the backups of the 
   expect((await headgate(['restore', join(backups, first!), '--into', data])).status).toBe(0);
   await other.start();
   await until('a backup of the restored state', () => names().length === 2);
-  // The service has noticed it once it has ended the process that wrote it.
+  // The service counts the backup only once the process that wrote it has ended.
   const check = await until('the doctor knows it', async () => {
     const checks = (await other.call('GET', '/system/doctor')).body['checks'] as { name: string; detail: string }[];
     return checks.find(({ name, detail }) => name === 'backups' && detail.startsWith('the newest in'));
@@ -202,7 +202,7 @@ test('state export holds no pages between two pieces: a job accepted after the f
   let isSubmitted = false;
   const { stdout } = await headgate(['state', 'export', '--config', other.directory], {
     onOutput() {
-      // Nothing else runs meanwhile, as while a file takes the output.
+      // Blocks the export until the job is submitted, as writing to a file would.
       if (!isSubmitted) execFileSync(process.execPath, ['--input-type=module', '-e', submit]);
       isSubmitted = true;
     },

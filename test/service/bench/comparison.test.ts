@@ -1,4 +1,4 @@
-// How headgate is held against peers: round by round, against the best of those whose jobs are on the disk.
+// How headgate is compared with its peers: round by round, with the best of those whose jobs are on disk.
 import { expect, test } from 'vitest';
 import { contestMetrics, contestTable } from '../../../bench/compare/comparison.ts';
 import { ratioOf, typical, worksOf } from '../../../bench/compare/works.ts';

@@ -1,4 +1,4 @@
-// The bundled load client against a small server: it counts what was answered as it should, and tells what was not.
+// The bundled load client against a small server: it counts the expected answers, and reports the others.
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';

@@ -4,9 +4,9 @@ import { randomBytes } from 'node:crypto';
 export type Form = { readonly form: string; readonly bytes: Buffer };
 export type Secret = { readonly name: string; readonly forms: readonly Form[] };
 
-/** A secret is recognised by its beginning: one that was cut off is found too. In characters, or in bytes where it is bytes. */
+/** A secret is recognised by so many of its first characters (or bytes), so that one that was cut off is found too. */
 const headMax = 24;
-/** What is shorter, or has fewer different characters, could be anything. */
+/** A text that is shorter, or has fewer different characters, could occur by chance. */
 const headMin = 10;
 const distinctMin = 6;
 
@@ -61,7 +61,7 @@ function formsOf(head: string | Buffer): Form[] {
   return [...distinct.values()];
 }
 
-/** The characters that these bytes alone decide, when they begin so many bytes behind a group of three. */
+/** The base64 characters that depend on these bytes alone, if they begin `shift` bytes after the start of a group of three. */
 function base64(bytes: Buffer, shift: number): string {
   const text = Buffer.concat([Buffer.alloc(shift), bytes]).toString('base64');
   return text.slice(Math.ceil((shift * 4) / 3), Math.floor(((shift + bytes.length) * 4) / 3));

@@ -19,7 +19,7 @@ const narrowToken = canary('narrow token');
 const value = `"\\/+ü\n%${canary('vault value').slice(0, 30)}`;
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
 
-/** Gives its secret back in every part of an outcome; and in odd ones, as the payload says. */
+/** Puts its secret into every part of an outcome; `how` in the payload selects an unusual outcome. */
 const teller = `
 import { createHash } from 'node:crypto';
 export const handle = ({ secrets, event }, { log, span, emit }) => {
@@ -42,7 +42,7 @@ export const handle = ({ secrets, event }, { log, span, emit }) => {
 };`;
 const oddWays = [...teller.matchAll(/case '(.*?)'/g)].map(([, how]) => how);
 
-/** Has the secret on stdin, writes it to both outputs, and waits at a gate meanwhile. */
+/** Reads the secret from stdin, writes it to stderr, waits at a gate, and writes it to stdout. */
 const program = `#!/usr/bin/env node
 const { appendFileSync, existsSync, watch } = require('node:fs');
 ${opened}
@@ -118,7 +118,7 @@ test('plugins that give their secrets back in every way', async () => {
   expect(odd.filter(({ status }) => status === 'failed').length).toBeGreaterThan(5);
   for (const name of Object.keys(programs)) {
     const id = await gateway.submit(`${name}/handle`);
-    // It has read its stdin: now is seen what its process shows.
+    // The program has read its secret and still runs, so the sweep can look at its process.
     await gateway.noted('runs', id);
     gateway.open('go');
     expect((await gateway.settled(id)).result?.result).toMatchObject({ proof: sha256(value) });
@@ -128,7 +128,7 @@ test('plugins that give their secrets back in every way', async () => {
     expect((await gateway.call('GET', path)).status).toBe(200);
 });
 
-/** What a caller uses as a name may be told to this caller as a name; these are no names. */
+/** A response may repeat a name that its caller has sent, but none of these secrets, which stand in places for other values. */
 test('callers that give secrets where they do not belong', async () => {
   const bodies = [
     { name: value, value },

@@ -1,7 +1,7 @@
 // The processes that a process has started, and what everybody on the machine can read of them.
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** Started by any thread of this one. */
+/** The pids of the direct children of a process, whichever of its threads started them. */
 export function childrenOf(pid: number): number[] {
   return tasksOf(pid).flatMap(task => {
     const children = read(pid, `task/${task}/children`).toString();
@@ -19,7 +19,7 @@ function tasksOf(pid: number): string[] {
 
 export type Shown = { readonly place: string; readonly bytes: Buffer };
 
-/** Its command line, and those of all that descend from it with their environments. Its own environment is its owner's. */
+/** The command lines of a process and of all its descendants, and the environments of the descendants. */
 export function shownBy(pid: number): Shown[] {
   return [{ place: 'the command line of the service', bytes: read(pid, 'cmdline') }, ...shownByChildren(pid)];
 }
@@ -28,7 +28,7 @@ function shownByChildren(pid: number): Shown[] {
   const own = read(pid, 'cmdline');
   return childrenOf(pid).flatMap(child => {
     const line = read(child, 'cmdline');
-    // Until a child has become another program it shows what its parent has.
+    // Between fork and exec, a child shows the command line and the environment of its parent.
     const isProgram = line.length > 0 && !line.equals(own);
     const shown = isProgram
       ? [
@@ -42,7 +42,7 @@ function shownByChildren(pid: number): Shown[] {
 
 let hasSaid = false;
 
-/** Empty: it is gone. The environment of a host is root's alone: where another user runs the tests, they say once that they skip it. */
+/** Empty if the process is gone. Only root may read the environment of a host: for other users, a message says once that it is skipped. */
 function read(pid: number, name: string): Buffer {
   try {
     return readFileSync(`/proc/${pid}/${name}`);

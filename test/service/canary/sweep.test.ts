@@ -1,4 +1,4 @@
-// The sweep can fail: a secret that is put into each kind of place, in each form, is found there and named, and not told.
+// The sweep finds a secret in each kind of place and in each form; it reports the name of the secret, not its value.
 import { createHash } from 'node:crypto';
 import { expect, onTestFinished, test } from 'vitest';
 import { headgate } from '../../feature/cli/headgate.ts';
@@ -31,7 +31,7 @@ test.each(forms)('a secret is found as %s, whatever stands before and behind it'
   fc.assert(
     fc.property(fc.string(), fc.string(), (before, behind) => {
       const found = sweepBytes('here', write(`${before}${nasty}${behind}`));
-      // Where no character differs, base64 and base64url are one.
+      // base64 and base64url can be the same text; then the form is called base64.
       const told = new RegExp(`^here, byte \\d+: nasty \\((${form}|base64)\\)$`);
       expect(found).toEqual([expect.stringMatching(told)]);
       expect(sweepBytes('here', write(before + behind))).toEqual([]);
@@ -54,7 +54,7 @@ export const handle = ({ event, secrets }) => {
   writeFileSync(data + 'leaked', '--' + Buffer.from(file).toString('base64'));
   writeFileSync(data + 'kept', secrets.minted);
   console.log(log);
-  // It ends with the host: then its stdin does.
+  // `cat` ends with the host, whose end closes its stdin.
   spawn('cat', ['-', word], { env: { PATH: process.env.PATH, X: variable } });
   throw Object.assign(new Error(error), { retry: false });
 };

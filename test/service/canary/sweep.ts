@@ -1,4 +1,4 @@
-// Looks for secrets in bytes and in files. What is found is named by place, offset, secret and form; the secret itself is not told.
+// Looks for secrets in bytes and in files. A finding has the place, the offset, the name of the secret and its form, but not its value.
 import { closeSync, fstatSync, openSync, readdirSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { secrets } from './canary.ts';

@@ -1,17 +1,17 @@
-// All that the tests of this process are sent: what any of its sockets receives, answers and event streams alike, as it came.
+// All bytes that any socket of this test process receives, as they arrive: answers and event streams alike.
 import diagnostics from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
 import { overlapBytes, sweepBytes } from './sweep.ts';
 
 type Heard = { chunks: Buffer[]; swept: number; readonly socket: Socket };
 
-/** Past it, what was heard is swept at once. */
+/** When more bytes than this have been received, they are swept at once. */
 const bytesMax = 64 * 1024 * 1024;
 const heard = new Set<Heard>();
 const findings: string[] = [];
 let bytes = 0;
 
-// Node has no event for what a socket was sent that does not change how the socket is read.
+// `push` is replaced because each event of Node for received data changes how the socket is read.
 diagnostics.subscribe('net.client.socket', message => {
   const { socket } = message as { readonly socket: Socket };
   const one: Heard = { chunks: [], swept: 0, socket };

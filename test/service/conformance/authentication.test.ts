@@ -8,7 +8,7 @@ import { hookKeys, settings, tokenOf } from './service.ts';
 const gateway = shareGateway(settings);
 const vault = new VaultGateway(gateway);
 
-/** What a token can be asked to grant, typed by hand, not derived from the route table. */
+/** A request for each thing that a token can grant; typed by hand, not derived from the route table. */
 const requests: { readonly [what: string]: string } = {
   'read command': 'POST /plugin/echo/look',
   'write command': 'POST /plugin/echo/handle',
@@ -38,7 +38,7 @@ async function statusOf(request: string, authorization?: string): Promise<number
   return answer.status;
 }
 
-/** What a token with this scope alone is let in to. Whatever is refused is refused with 403. */
+/** What a token with this scope alone grants. All other requests must get 403. */
 async function grantedTo(scope: string): Promise<string[]> {
   const statuses = new Map<string, number>();
   for (const [what, request] of Object.entries(requests))

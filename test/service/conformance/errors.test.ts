@@ -76,7 +76,7 @@ test('a job that did not succeed is told by its status, not by an HTTP error', a
 test('an unexpected server error is 500', async () => {
   const { job_id: id } = await gateway.finished('echo/handle');
   await gateway.term();
-  // No code writes such a record of an attempt.
+  // Replaces the record of the attempt by one that cannot be decoded.
   tamper(gateway, batch => batch.put('attempts', attemptKey(parseId(id)!, 1), Buffer.of(0xc1)));
   await gateway.start();
   const { status, body, headers } = await gateway.call('GET', `/job/${id}`);

@@ -8,7 +8,7 @@ const gateway = shareGateway(settings);
 
 type Step = { readonly step: string; readonly sample_count: number; readonly subs?: object[] };
 
-/** What is told of the runs of a command, once one of them is counted. */
+/** The step `handle.run` of the stopwatch, once it has counted a job. */
 async function runsOf(query = ''): Promise<Step> {
   await gateway.finished('speaker/handle');
   return until('a run is counted', async () => {

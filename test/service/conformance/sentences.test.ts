@@ -5,7 +5,7 @@ import { type Section, sections } from './sentences.ts';
 
 const directory = new URL('.', import.meta.url);
 
-/** Of the tests in a file, as they are written. */
+/** The titles of the tests in a file, as its source has them. */
 function titlesOf(file: string): string[] {
   const text = readFileSync(new URL(file, directory), 'utf8');
   return [...text.matchAll(/^ *test\(\s*(['"])(.+?)\1,/gm)].map(match => match[2]!);

@@ -1,9 +1,9 @@
 // What callers may rely on, as sentences that can be tested, by section; each test of the suite has one of them as its title.
 
 export type Section = {
-  /** The number that the test files name. */
+  /** The number by which the test files cite the section. */
   readonly number: string;
-  /** Of the file that tests it, without `.test.ts`. */
+  /** The name of the file that tests the section, without `.test.ts`. */
   readonly file: string;
   readonly sentences: readonly string[];
 };

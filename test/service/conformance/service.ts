@@ -103,14 +103,14 @@ export const text = expect.any(String);
 export const whole = expect.toSatisfy(Number.isInteger, 'a whole number');
 export const noJob = '0198c0de-0000-7000-8000-000000000000';
 
-/** Of an answer with 200 to a GET. */
+/** The body of the answer to a GET, which must have the status 200. */
 export async function read(gateway: Gateway, path: string, scope = '*'): Promise<Answer['body']> {
   const { status, body } = await gateway.call('GET', path, undefined, { token: tokenOf(scope) });
   if (status !== 200) throw new Error(`${path}: ${status} ${JSON.stringify(body)}`);
   return body;
 }
 
-/** Those of the scopes whose token is let in; a stream that opens is left at once. */
+/** The scopes whose token the route accepts. A stream that opens is closed at once. */
 export async function scopesThatMay(gateway: Gateway, method: string, path: string): Promise<string[]> {
   const found: string[] = [];
   for (const scope of ['*', ...scopes]) {

@@ -1,4 +1,4 @@
-// No plugin can hurt: each misbehaviour costs its own job what it must, and the service, its other jobs and the machine nothing.
+// A plugin that misbehaves harms its own job alone: the service, other jobs and the machine are not affected.
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
@@ -33,7 +33,7 @@ const vault = shareVaultGateway({
 });
 const { gateway } = vault;
 
-/** Memory of a process that its work may leave behind for its garbage collector. */
+/** Memory by which a process may grow meanwhile, because its garbage collector has not run yet. */
 const spareMb = 300;
 
 beforeAll(async () => {
@@ -50,7 +50,7 @@ function hostsUp(): { readonly host: unknown; readonly pid: number }[] {
   return up.map(line => ({ host: line['host'], pid: Number(line['pid']) }));
 }
 
-/** The newest of each name. */
+/** The pids of the hosts; of hosts with the same name, the newest. */
 function hostPids(): number[] {
   return [...new Map(hostsUp().map(({ host, pid }) => [host, pid])).values()];
 }
@@ -59,7 +59,7 @@ const isRoot = process.getuid?.() === 0;
 if (!isRoot)
   process.stderr.write('SKIPPED: the open files of service and hosts are not counted; run the tests as root\n');
 
-/** Service and hosts forbid inspection by their own user. */
+/** The number of open files. Service and hosts forbid inspection by their own user, so only root can count them. */
 function descriptorsOf(pid: number): number {
   return isRoot ? readdirSync(`/proc/${pid}/fd`).length : 0;
 }
@@ -101,13 +101,13 @@ test('process plugins', async () => {
   const others = await Promise.all(Array.from({ length: 20 }, (_, n) => gateway.submit('good/handle', { n })));
   for (const [n, id] of others.entries())
     expect(await gateway.settled(id)).toMatchObject({ status: 'succeeded', attempt: 1, result: { result: { n } } });
-  // All of that was while this one, and for seconds two of the others, held their places.
+  // All of that ended although this job occupied one host all the time, and two of the others occupied one each for seconds.
   expect((await gateway.job(waiting)).status).toBe('running');
   gateway.open('held');
   expect(await gateway.settled(waiting)).toMatchObject({ status: 'succeeded' });
   for (const [i, { name, row }] of all.entries()) {
     expect(await gateway.settled(ids[i]!), row.title).toMatchObject(row.ends);
-    // Told 5 s after its deadline at most, and then nothing of it runs: it could meet its next attempt.
+    // Once the end of a job is reported, none of its processes may run: they could meet the next attempt.
     if (row.ends.status !== 'succeeded')
       await until(`nothing is left of what ${row.title}`, () => !plugged().includes(name), 1000);
   }

@@ -32,7 +32,7 @@ export const neighbours = cyclesOf({ deep: 255, quick: 31 });
 const besideMs = cyclesOf({ deep: 5000, quick: 3000 });
 const lateBeside = { status: 'timed_out', last_error: `timed out after ${besideMs} ms` };
 
-/** What jobs do whose payload has `wild`; the others wait at the gate of the row's title. */
+/** A row for a concurrent command. A job whose payload has `wild` runs `body`; the others wait at a gate. */
 function beside(title: string, body: string, ends: Row['ends'], deadline = '60s'): Row {
   const code = `${journal}
     export async function handle(request, { signal }) {
@@ -49,13 +49,13 @@ function sh(title: string, body: string, ends: Row['ends'], more: Partial<Row> =
   return { title, plugin: { code, entrypoint: 'run', runtime: 'process', commands: { handle: {} } }, ends, ...more };
 }
 
-/** The handler's body; it may await. */
+/** A row for a worker plugin; `body` is the body of its handler, and may await. */
 function js(title: string, body: string, ends: Row['ends'], more: Partial<Row> = {}): Row {
   const code = `export const handle = async (request, { emit, log }) => { ${body} };`;
   return { title, plugin: code, ends, ...more };
 }
 
-/** All at once: they share nothing. The first two hold a place for more than five seconds. */
+/** These rows run at the same time, because they share nothing. Each of the first two occupies a host for more than five seconds. */
 export const processRows: readonly Row[] = [
   sh('ignores SIGTERM', `trap '' TERM; while :; do sleep 1; done`, late, { instance: soon }),
   sh('stops itself', 'kill -STOP $$', late, { instance: soon }),
@@ -139,7 +139,7 @@ export const processRows: readonly Row[] = [
     : []),
 ];
 
-/** One after another: some take the host down. */
+/** These rows run one after another, because some of them end the host. */
 export const workerRows: readonly Row[] = [
   js('loops for ever', 'for (;;);', late, { instance: soon }),
   js('never ends', 'await new Promise(() => {})', late, { instance: soon }),
@@ -195,7 +195,7 @@ export const workerRows: readonly Row[] = [
   js('throws after its answer', `setImmediate(() => { throw new Error('later') })`, succeeded()),
 ];
 
-/** Each beside good ones that are under way in the same thread, and that must all succeed at their first attempt. */
+/** Each of these runs beside good jobs in the same thread, which must all succeed at their first attempt. */
 export const besideRows: readonly Row[] = [
   beside('blocks', 'for (;;);', lateBeside, `${besideMs}ms`),
   beside('never settles', 'await new Promise(() => {});', lateBeside, `${besideMs}ms`),

@@ -11,11 +11,11 @@ import { until } from '../gateway/until.ts';
 
 const jobs = countOf({ deep: 100_000, quick: 1_000 });
 const kills = cyclesOf({ deep: 3, quick: 1 });
-/** Slow enough to be met on the way. */
+/** The rate of an action: slow enough that a kill comes before its end. */
 const perSecond = jobs / 4;
-/** Below the number of its jobs that a run has at a time. */
+/** Jobs of one run: fewer than a run may have unsettled at a time. */
 const runJobs = Math.min(jobs, 10_000);
-/** Jobs of the three plugins end at once, wait for years after each attempt, and are paused. */
+/** Jobs of `quiet` end at once, those of `patient` wait for years after each attempt, and those of `held` are paused. */
 const plugins = {
   quiet: 'export const handle = () => ({});',
   patient: `export const handle = () => ({ status: 'error', error: 'not yet' });`,
@@ -24,7 +24,7 @@ const plugins = {
 const named = Object.keys(plugins) as (keyof typeof plugins)[];
 const settings = {
   plugins,
-  // The wait is random up to this: of many jobs one would be due in seconds.
+  // The backoff is random up to this bound; with a lower bound, one of so many jobs could be due in seconds.
   instances: { patient: { retry: { max_attempts: 9, backoff_base: '3650d', backoff_max: '3650d' } } },
   pipelines: named.map(name => ({
     name,
@@ -76,7 +76,7 @@ test(`a rerun, a run-now and a cancel of ${jobs} jobs, killed on the way, touch 
     await until(`the ${deed} has ended`, async () => (await read(path))['state'] !== 'running', 120_000);
     expect(await read(path)).toMatchObject({ state: 'succeeded', matched: jobs, done: jobs, skipped: {}, failed: 0 });
   }
-  // What was made due has run again, and waits.
+  // Each job that was made due has run once more, failed, and waits again.
   const areThrough = async () => {
     const { delayed_count: delayed, waiting_count: waiting, queue_depth: due } = await read('/analytics/queue');
     return delayed === jobs && waiting === 0 && due === 0;
@@ -94,7 +94,7 @@ test(`a rerun, a run-now and a cancel of ${jobs} jobs, killed on the way, touch 
   });
 });
 
-/** How the attempts of each job of the plugin ended, without those that a kill met: they are made up for at once. */
+/** How the attempts of each job of the plugin ended, without those that a kill ended: these are repeated at once. */
 function attemptsIn(reader: Reader, plugin: string): string[] {
   const jobsOfPlugin: string[] = [];
   for (const { key, value } of reader.scan('blocks', {})) {

@@ -8,7 +8,7 @@ const home = resolve(import.meta.dirname, '../..');
 const note = job => appendFileSync(home + '/journal', JSON.stringify({ job, at: Date.now() }) + '\\n');
 `;
 
-/** `wait` in ms; \`deaf\`: whatever the signal says. Fails the first \`times\` attempts. */
+/** Waits for `wait` ms; if `deaf`, it ignores the signal. Its first `times` attempts fail. */
 const threads = `${journal}
 export async function handle({ job_id: job, attempt, event }, { signal }) {
   note(job);
@@ -33,7 +33,7 @@ if (deaf) process.on('SIGTERM', () => {});
 note(job, performance.timeOrigin);
 setTimeout(() => console.log(JSON.stringify({ status: 'ok', result: {} })), wait);
 `;
-/** It is entered when its process gets the request; nobody outside sees when that is read. */
+/** A program for many jobs. A job enters it when its process gets the request; the test cannot tell this time, so the note has 0. */
 const served = `#!/usr/bin/env node
 ${processNote}
 require('node:readline').createInterface({ input: process.stdin }).on('line', line => {
@@ -86,7 +86,7 @@ export const pipelines = [
       { id: 'after', uses: 'single', join: 'all' },
     ],
   },
-  // A cancel of it is detached: the runs of `heard` are ended with it.
+  // The test cancels it with `detached`, which also ends the runs of `heard` that its events have started.
   {
     name: 'source',
     on: 'source',

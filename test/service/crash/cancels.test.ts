@@ -39,7 +39,7 @@ test(`${cycles} kills between random cancels: nothing that was cancelled starts 
   const answers: Answered[] = [];
 
   const cancel = async (target: Submitted): Promise<void> => {
-    // All of what events have started is ended with the run: the whole tree can be looked at.
+    // Detached: runs that events of the run have started end too, so the whole tree can be checked.
     const answer = await gateway.call('POST', `/job/${target.id}/cancel`, { detached: true }).catch(() => null);
     if (answer === null) return;
     const { status, body } = answer;
@@ -60,7 +60,7 @@ test(`${cycles} kills between random cancels: nothing that was cancelled starts 
       await cancel(target);
     });
     if (random.between(1, 3) === 1) killHosts(gateway.pid);
-    // One of two kills comes while cancels are under way.
+    // Every other kill, on average, comes while cancels are under way.
     if (random.between(1, 2) === 1) await Promise.all(cancels);
     else await Promise.race(cancels);
     await gateway.kill9();

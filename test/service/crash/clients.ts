@@ -27,7 +27,7 @@ export class Clients {
     this.#onSeen = onSeen;
   }
 
-  /** So many at once, until a call fails; resolves when all of them have noticed. After `calls` calls they only look. */
+  /** Runs `count` clients until the service is gone; resolves when each has noticed. Once `calls` calls are accepted, clients only read jobs. */
   async callUntilGone(count: number, calls: number): Promise<void> {
     const acceptedMax = this.accepted.length + calls;
     await Promise.all(Array.from({ length: count }, () => this.#one(acceptedMax)));
@@ -84,7 +84,7 @@ export class Clients {
     return { value: between(1, 1_000_000), wait, flaky: between(1, 20) === 1 };
   }
 
-  /** Reads a job: by turns the oldest whose end was not read yet, and any. */
+  /** Reads a job: a random one, or (two times in three) the oldest whose end has not been read. */
   async #look(): Promise<void> {
     const { between } = this.#random;
     const isAny = between(1, 3) === 1;

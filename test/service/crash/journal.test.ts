@@ -1,4 +1,4 @@
-// The reader of the journal catches what it is there for.
+// The reader of the journal detects each kind of wrong run.
 import { expect, test } from 'vitest';
 import { type Line, wrongs } from './journal.ts';
 

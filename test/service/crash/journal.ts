@@ -1,6 +1,6 @@
-// Reads the journal of the crash test's plugins, and tells what must not have happened.
+// Reads the journal of the crash test's plugins, and reports what must not have happened.
 
-/** `service`, `hosts` and `seen` are written by the test: a service is up; a host was killed; the job's end was read from it. */
+/** The test itself writes `service` (a service is up), `hosts` (the hosts were killed) and `seen` (the end of the job was read). */
 export type Line = {
   readonly job: string;
   readonly attempt: number;
@@ -16,14 +16,14 @@ export function readLines(text: string): Line[] {
   return lines.map(line => JSON.parse(line) as Line);
 }
 
-/** Jobs that ran while another run of theirs went on, ran again without reason, or after their end was seen. */
+/** The jobs that ran twice at the same time, ran again without a reason, or ran after their end was seen. */
 export function wrongs(lines: readonly Line[]): string[] {
   const found: string[] = [];
   const services = new Set(lines.filter(({ what }) => what === 'service').map(({ service }) => service));
   const seen = new Set<string>();
   /** The newest run of each job, with its last line. */
   const latest = new Map<string, Line>();
-  /** Those that began before a host was killed: they may run again in the same life of the service. */
+  /** Jobs that had begun when hosts were killed: they may run again in the same life of the service. */
   const shaken = new Set<string>();
   for (const line of lines) {
     const { job, what } = line;

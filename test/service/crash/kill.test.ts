@@ -1,4 +1,5 @@
-// kill -9 of the service and of its hosts at random moments, with reloads between, many times: what was answered with 202 is there, ends once, and never runs twice at once.
+// kill -9 of the service and of its hosts at random moments, with reloads between, many times: each job that was answered with 202 exists,
+// ends once, and never runs twice at the same time.
 import { appendFileSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -18,7 +19,7 @@ const clientCount = 6;
 const acceptedPerCycle = 16;
 /** Bytes of the journal, some hundred a job. */
 const writtenMax = 2_000;
-/** More is accepted between two kills than is done: now and then the service may live until all has ended. */
+/** Between two kills, more jobs are accepted than end. So after this many cycles the service may live until all jobs have ended. */
 const cyclesToRest = 50;
 const restMsMax = 600_000;
 const readersMax = 8;
@@ -59,7 +60,7 @@ test(`${cycles} kills lose nothing, double nothing and change no end`, { timeout
   const clients = new Clients(gateway, random, onSeen);
   const startedMs = performance.now();
   for (let cycle = 0; cycle < cycles; cycle++) {
-    // Counted from before the calls: what they have accepted writes at least so much, however early it is done.
+    // Measured before the calls: their jobs write at least this much, even if they have ended before the wait below begins.
     const written = statSync(journal).size + random.between(1, writtenMax);
     const gone = clients.callUntilGone(clientCount, acceptedPerCycle);
     await clients.acknowledged(random.between(1, acceptedPerCycle));
@@ -95,7 +96,7 @@ test(`${cycles} kills lose nothing, double nothing and change no end`, { timeout
   };
   await Promise.all(Array.from({ length: readersMax }, read));
   expect(wrongResults).toEqual([]);
-  // Also those whose 202 never came were counted: each of them once.
+  // The plugin has counted each job once, also jobs whose 202 was lost; so counts may have gaps, but none is there twice.
   const counted = accepted.filter(({ kind }) => kind === 'counting').map(({ id }) => countIn(ends.get(id)!));
   const { body } = await gateway.call('GET', '/jobs?plugin=counting&limit=1');
   expect(counted.toSorted((a, b) => a - b)).toEqual([...new Set(counted)].sort((a, b) => a - b));
@@ -126,7 +127,7 @@ test('jobs that run long end with the service that is killed, before they begin 
   expect(wrongs(lines)).toEqual([]);
 });
 
-/** What a counting job has found in its state, and one more. */
+/** The count in the result of a counting job. */
 function countIn(end: string): number {
   return ((JSON.parse(end) as Job).result!.result as { readonly count: number }).count;
 }

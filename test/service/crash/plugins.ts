@@ -16,7 +16,7 @@ const begin = ({ job_id: job, attempt }) => {
 };
 `;
 
-/** Takes the time that its payload says, in several breaths. Fails its first attempt when it is told so. */
+/** Waits for `wait` ms in short pauses, and notes each of them (`breath`). If `flaky`, its first attempt fails. */
 const working = `${notes}
 export async function handle(request) {
   const note = begin(request);
@@ -36,7 +36,7 @@ export async function handle(request) {
 }
 `;
 
-/** Holds its thread for so long, and never gives way. */
+/** Blocks its thread for `wait` ms. */
 const blocking = `${notes}
 export function handle(request) {
   const note = begin(request);
@@ -50,7 +50,7 @@ export function handle(request) {
 }
 `;
 
-/** Adds up what a fan-out brought. */
+/** Adds up the results of a fan-out. */
 const adding = `${notes}
 export function handle(request) {
   const note = begin(request);
@@ -61,7 +61,7 @@ export function handle(request) {
 }
 `;
 
-/** Counts its jobs in its state: what its result says is in the same commit. */
+/** Counts its jobs in its state. Result and state of a job are in the same commit, so no two jobs have the same count. */
 const counting = `${notes}
 export function handle(request) {
   const note = begin(request);
@@ -111,7 +111,7 @@ export const webhooks = {
   ],
 };
 
-/** So many lives that no job is given up. */
+/** So many attempts that kills never use up those of a job. */
 export const retry = { max_attempts: 1000, backoff_base: '1ms', backoff_max: '20ms' };
 
 export const pipelines = [

@@ -58,7 +58,7 @@ test(`${cycles} kills at a firing lose no occurrence, and fire none twice`, { ti
       const fired = dues.get(id)!.toSorted((a, b) => a - b);
       const known = new Set(fired);
       expect([id, ...fired]).toEqual([id, ...all.filter(due => known.has(due))]);
-      // On a slow machine the schedule that queues falls behind: what its full queue had no room for is counted.
+      // On a slow machine the schedule with `if_running: queue` falls behind; its counts say how many occurrences found the queue full.
       expect([id, all.length - known.size]).toEqual([id, record.counts?.queue_full ?? 0]);
     }
   });

@@ -1,9 +1,9 @@
-// What hosts have over a failed turn is theirs, and stays counted.
+// Frames that hosts hold when a turn fails stay with the hosts, and stay counted.
 import { expect, it } from 'vitest';
 import { readCounts } from '../../../actors/job/records/counts.ts';
 import { Ledger } from './ledger.ts';
 
-/** The key of a call, whose record cannot be decoded: the call fails its turn. */
+/** Makes the record of an idempotency key undecodable: a call with this key then fails its turn. */
 function damageKeys(ledger: Ledger): void {
   ledger.change((batch, reader) => {
     for (const { key } of reader.scan('idempotency', {})) batch.put('idempotency', Buffer.from(key), Buffer.of(0));

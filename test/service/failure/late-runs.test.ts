@@ -1,4 +1,4 @@
-// Runs that are past their deadlines or have expired by the time of a start: none of their jobs starts, however many they are.
+// Runs whose deadline has passed, or that have expired, when the service starts: none of their jobs starts, however many there are.
 import { expect, it } from 'vitest';
 import { formatId, type JobId } from '../../../runtime/ids.ts';
 import { Ledger } from './ledger.ts';
@@ -7,7 +7,7 @@ const pipelines = [
   { name: 'bound', deadline: '1m', steps: [{ uses: 'echo' }] },
   { name: 'free', steps: [{ uses: 'echo' }] },
 ];
-/** More than one turn stops, and more than one turn ends. */
+/** More runs than one turn stops, and more than one turn ends. */
 const count = 1_100;
 
 /** A ledger after a start, an hour after it was given these runs. `started`: how many of their jobs had started before. */

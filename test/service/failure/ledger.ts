@@ -41,7 +41,7 @@ const noVault = {
 
 export class Ledger {
   readonly store = openMemoryStore(batch => this.beforeCommit(batch));
-  /** May throw. */
+  /** Called before each commit; a test may have it throw. */
   beforeCommit: (batch: Batch) => void = () => {};
   commits = 0;
   readonly replies: { readonly ask: number; readonly value: { readonly kind: string; readonly refusal?: string } }[] =
@@ -77,7 +77,7 @@ export class Ledger {
     this.start();
   }
 
-  /** A start of the service; the process before is no more. */
+  /** Starts a new process of the service on the same store; the one before is gone. */
   start(): void {
     const process = ++this.#lifeOfProcess;
     this.store.close();
@@ -133,12 +133,12 @@ export class Ledger {
     this.run();
   }
 
-  /** Turns until nothing asks for one. */
+  /** Runs turns until none is due. */
   run(): void {
     for (let turn = this.#due.shift(); turn; turn = this.#due.shift()) turn();
   }
 
-  /** The same, with what comes of hosts that have ended. */
+  /** As `run`, and lets promises settle between turns, such as those for the end of hosts. */
   async rest(): Promise<void> {
     for (let round = 0; round < 20; round++) {
       this.run();
@@ -181,7 +181,7 @@ export class Ledger {
     return this.replies.find(reply => reply.ask === ask)?.value;
   }
 
-  /** How the last attempt of these ended, all in one message. */
+  /** Delivers the outcomes of all tasks of the task's frame in one message: each with the verdict `ok` and this body. */
   answer(task: Task, body: (id: string) => Body = () => encodeBody({ result: pack(1) })): void {
     const { frame, slot } = task;
     const outcomes = frame.payloads.map((_, place) => {

@@ -1,4 +1,4 @@
-// A turn that fails: what was to blame is dealt with alone, hosts keep what they run, and after a fault of the disk nothing is committed.
+// A turn that fails: its cause is handled alone, hosts keep what they run, and after a fault of the disk nothing is committed.
 import { expect, it } from 'vitest';
 import { encodeBody } from '../../../runtime/host/wire/outcome.ts';
 import { formatId } from '../../../runtime/ids.ts';
@@ -9,7 +9,7 @@ import { Ledger } from './ledger.ts';
 const refused = { kind: 'refused', refusal: 'unavailable' };
 const gathering = [{ name: 'gather', on: 'gather', steps: [{ uses: 'step', foreach: 'payload.list' }] }];
 
-/** The key of a call, whose record cannot be decoded. */
+/** Makes the record of an idempotency key undecodable: a call with this key then fails its turn. */
 function damageKeys(ledger: Ledger): void {
   ledger.change((batch, reader) => {
     for (const { key } of reader.scan('idempotency', {})) batch.put('idempotency', Buffer.from(key), Buffer.of(0));
@@ -51,7 +51,7 @@ it('ends with 70 after the fourth failure that nobody is to blame for, and commi
   ledger.beforeCommit = () => {
     throw new Error('a bug');
   };
-  // It is to charge the job that was running.
+  // The start has to charge the job that was running, and so has to commit.
   ledger.start();
   const asked = ledger.submit('echo');
   await ledger.rest();
@@ -103,7 +103,7 @@ it('takes frames over that a host has, with what it says of them in the turn tha
   ledger.lifecycle.loop.deliver('job', { kind: 'returned', slot: 'main', frameId, tasks: [0], reason: 'crowded' });
   await ledger.rest();
   expect(ledger.job(first!.id).status).toBe('succeeded');
-  // It came back, and was handed out again; the third was with its host all the time.
+  // The second task was returned, and was handed out again; the host kept the third one all the time.
   expect(ledger.tasks.map(({ id }) => id)).toEqual([first!.id, second!.id, third!.id, second!.id]);
   ledger.answer(third!);
   ledger.answer(ledger.tasks[3]!);
@@ -158,7 +158,7 @@ it('fails the run whose arrivals do not add up, and no other', async () => {
   const tasks = ledger.of('step');
   expect(tasks).toHaveLength(4);
   const large = encodeBody({ result: pack('x'.repeat(5000)) });
-  // The first two are of the first run.
+  // The first two tasks belong to the first run, whose arrivals get lost; its second task is answered last.
   const [last] = tasks.splice(1, 1);
   for (const task of tasks) {
     ledger.answer(task, () => large);
@@ -202,7 +202,7 @@ it('maintains the state around records that cannot be decoded, and leaves them a
   const ledger = new Ledger();
   const tables = ['idempotency', 'dedupe', 'unused_definitions', 'reuse_index'] as const;
   const key = Buffer.alloc(16, 1);
-  // The beginning of a list of three.
+  // The head of a packed list of three, without its elements.
   const damaged = Buffer.of(0x93);
   ledger.change(batch => {
     for (const table of tables) batch.put(table, key, damaged);

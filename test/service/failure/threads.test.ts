@@ -30,7 +30,7 @@ async function end(gateway: Gateway, part: string): Promise<void> {
   await until(`the death of the ${part} is told`, () => deaths(gateway, part) > before);
 }
 
-/** What the service has mapped, deleted ones too. */
+/** The LMDB files that the service has mapped, also deleted ones. */
 function databasesOf({ pid }: Gateway): string[] {
   const lines = readFileSync(`/proc/${pid}/maps`, 'latin1').split('\n');
   const paths = lines.filter(line => line.includes('data.mdb')).map(line => line.slice(line.indexOf('/')));
@@ -41,11 +41,11 @@ test('the indexer starts again after each death, readers leave files that are go
   const gateway = await startGateway({ plugins: { echo } }, { environment });
   const state = join(gateway.directory, 'data');
   let jobs = 0;
-  /** One more job is found by its word, and all that there were are; the stopwatch has counted each. */
+  /** Runs one more job, and expects the search to find it and all jobs before it, and the stopwatch to have counted each. */
   const expectWhole = async () => {
     const word = `word${jobs++}`;
     const { job_id } = await gateway.finished('echo/say', { heard: word });
-    // Where there was none that could be opened, searches get 503 until the next indexer has made one.
+    // If no index could be opened, searches get 503 until the next indexer has made one.
     await until(
       'the index can be searched',
       async () => (await gateway.call('GET', '/job-logs?query=x')).status === 200,
@@ -63,7 +63,7 @@ test('the indexer starts again after each death, readers leave files that are go
   await end(gateway, 'indexer');
   await expectWhole();
 
-  // What stands in the place of the index is none: the next indexer sets it aside, and builds the index again.
+  // The file in the place of the index is no LMDB file: the next indexer sets it aside, and builds the index again.
   for (let round = 0; round < 2; round++) {
     renameSync(join(state, 'search'), join(state, `gone-${round}`));
     mkdirSync(join(state, 'search'));
@@ -78,7 +78,7 @@ test('the indexer starts again after each death, readers leave files that are go
   }
   await expectWhole();
   const whole = [join(state, 'data.mdb'), join(state, 'search/data.mdb')].join();
-  // Readers look for another index as they read.
+  // A reader notices a new index when it reads, so each look makes both readers read.
   const areLeft = async () => {
     for (const path of ['/job-logs?query=heard', '/stopwatch/echo']) await gateway.call('GET', path);
     return databasesOf(gateway).join() === whole;

@@ -29,14 +29,14 @@ function idOf(ledger: Ledger, ask: number): JobId {
   return (id ?? ids)!;
 }
 
-/** A run whose step a host has. */
+/** Starts a run, and hands the job of its step to a host. */
 function startedRun(ledger: Ledger): JobId {
   const asked = ledger.startRun('piped', {});
   ledger.run();
   return idOf(ledger, asked);
 }
 
-/** An action that is to cancel two jobs, before its first step. */
+/** Starts an action that is to cancel two jobs, and has not taken its first step. */
 async function startedAction(ledger: Ledger): Promise<JobId> {
   const plan: ActionPlan = {
     operation: 'cancel',
@@ -55,7 +55,7 @@ async function fireNext(ledger: Ledger): Promise<void> {
   await ledger.rest();
 }
 
-/** A new job is run. */
+/** Expects that the service goes on: a new job runs and succeeds. */
 async function works(ledger: Ledger): Promise<void> {
   ledger.submit('echo');
   await ledger.rest();

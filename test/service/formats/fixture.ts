@@ -1,4 +1,4 @@
-// States as earlier formats wrote them: how one is kept as a file, and how it comes into the directory of a gateway.
+// States as earlier formats wrote them: how one is stored in files, and how it is put into the directory of a gateway.
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
@@ -8,8 +8,8 @@ import type { Settings } from '../gateway/configuration.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 
 /**
- * A fixture is `<name>.json`, which is this, and `<name>.mdb.gz`, its ledger; since there is a commit log, also `<name>.log.gz`, the files of
- * the log by their names, in base64.
+ * A fixture is `<name>.json` with this content, and its ledger `<name>.mdb.gz`. A format with a commit log also has `<name>.log.gz`: the files
+ * of the log in base64, by their names.
  */
 export type Fixture = {
   /** The configuration that the state was made with. */
@@ -19,7 +19,7 @@ export type Fixture = {
   readonly ids: { readonly [name: string]: string };
 };
 
-/** Each begins with its format; what a format has gained since it was opened is a fixture of its own. */
+/** Each name begins with the number of its format. What was added to a format without a new number has a fixture of its own. */
 export const fixtures = [
   '9',
   '10-holds',
@@ -61,7 +61,7 @@ export function placeFixture(gateway: Gateway, name: string, { vault }: Fixture)
   writeFileSync(join(data, 'vault.key'), Buffer.from(vault.keyBase64, 'base64'), { mode: 0o600 });
 }
 
-/** Keeps the state of a gateway that has been killed, as `<format>-<shows>`, with the log that a start applies; returns its format. */
+/** Stores the state of a killed gateway, with its commit log, as the fixture `<format>-<shows>`; returns its format. */
 export function keepFixture(gateway: Gateway, shows: string, fixture: Omit<Fixture, 'vault'> & FixtureVault): number {
   const data = join(gateway.directory, 'data');
   const { settings, ids, adminToken, secret } = fixture;

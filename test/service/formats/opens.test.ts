@@ -1,4 +1,4 @@
-// A state of each format that is read, with what it has gained since: it opens, its work goes on to its end, its vault and trail are whole.
+// A state of each format that can be read, with all additions to it: it opens, its jobs run to their end, its vault and audit trail are whole.
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -21,7 +21,7 @@ test('each format that is read has a fixture', () => {
   expect([...new Set(fixtures.map(formatOf))]).toEqual(formatsRead);
 });
 
-/** Those of every extension open in the deep suite. */
+/** The deep suite opens all fixtures. */
 const opened = isDeep ? fixtures : fixtures.filter(name => ['9', ...fixtures.slice(-3)].includes(name));
 
 test.each(opened)('a state of format %s', async name => {
@@ -36,10 +36,10 @@ test.each(opened)('a state of format %s', async name => {
   const before = wholeTrail(readAudit(place, {}));
   expect([before.broken, before.records.length > 0]).toEqual([null, true]);
 
-  // What was sick is well again.
+  // The plugin `mending` stops failing.
   gateway.open('mended');
   await gateway.start();
-  // A state of an older format was backed up before the start changed it.
+  // The start writes a backup of a state of an older format before it changes the state.
   const backups = join(gateway.directory, 'backups');
   const [written] = existsSync(backups) ? readdirSync(backups) : [];
   expect(written !== undefined).toBe(formatOf(name) !== formatVersion);
@@ -71,11 +71,11 @@ test.each(opened)('a state of format %s', async name => {
   expect((await ends('fanned')).result?.result).toEqual({ succeeded: 3 });
   expect((await gateway.tree(ids['emitted']!)).map(({ plugin }) => plugin)).toEqual(['emitter', 'pipeline', 'echo']);
 
-  // What was queued, running or to be retried ends.
+  // Jobs that were queued, running or waiting for a retry end.
   gateway.open('later');
   expect(await ends('retried')).toMatchObject({ status: 'succeeded', attempt: 2 });
   for (const id of ['running', 'queued-0', 'queued-4']) expect((await ends(id)).status).toBe('succeeded');
-  // What was held goes on: the configuration has its plugin.
+  // The held job runs, because the configuration has its plugin again.
   if (name !== '9') expect(await ends('held')).toMatchObject({ status: 'succeeded', attempt: 1 });
   expect((await ends('fan')).result?.result).toEqual({ succeeded: 6 });
   expect((await ends('outer')).status).toBe('succeeded');
@@ -83,7 +83,7 @@ test.each(opened)('a state of format %s', async name => {
   if ('named' in ids) {
     const event = { type: 'kind.kept', source: 'webhook:named', headers: { 'X-Kind': 'kept' } };
     expect(await ends('named')).toMatchObject({ status: 'succeeded', event });
-    // The run began before the kill, with a definition that has a description; its end is told.
+    // The run began before the kill, with a definition that has a description; its end starts the hook.
     const told = async () => (await gateway.tree(ids['outer']!)).find(({ command }) => command === 'told');
     await until('its hook has a run', async () => (await told()) !== undefined);
     expect(await gateway.settled((await told())!.job_id)).toMatchObject({ status: 'succeeded' });
@@ -97,14 +97,14 @@ test.each(opened)('a state of format %s', async name => {
       history: expect.arrayContaining([expect.objectContaining({ outcome: 'succeeded', job_id: ids['fired'] })]),
     });
     expect(await ends('fired')).toMatchObject({ schedule: { id: 'fires' }, tags: { by: 'schedule' } });
-    // The pause of its plugin ends below.
+    // The jobs of the schedule `queues` wait, because its plugin is paused until the test resumes it below.
     expect(await show('queues')).toMatchObject({ state: 'active', running: true, queued: expect.any(Number) });
     expect((await show('queues'))['queued']).toBeGreaterThan(1);
     // The backfill has fired three days.
     const days = { from: '2026-01-01T12:00:00Z', to: '2026-01-04T12:00:00Z', dry_run: true };
     const backfill = await gateway.call('POST', '/schedule/nightly/backfill', days);
     expect(backfill.body).toEqual({ matched: 3, already_fired: 3 });
-    // It was removed from the configuration, which has it again now.
+    // The schedule was removed from the configuration before the kill; this configuration has it again.
     expect(await show('leaves')).toMatchObject({
       state: 'active',
       history: expect.arrayContaining([expect.anything()]),
@@ -112,7 +112,7 @@ test.each(opened)('a state of format %s', async name => {
   }
 
   if ('cancelled' in ids) {
-    // Each was cancelled, or told to stop, or came under the detached cancel of a run; this one is paused.
+    // Each of these was cancelled, or told to stop, or fell under the detached cancel of a run. `paused` waits for a resume.
     for (const id of ['cancelled', 'stopping', 'telling', 'hearing'])
       expect(await ends(id)).toMatchObject({ status: 'cancelled', cancel: { by: 'api:test', reason: 'kept' } });
     expect(await gateway.waiting(ids['paused']!, 'paused')).toMatchObject({ status: 'queued' });
@@ -134,13 +134,13 @@ test.each(opened)('a state of format %s', async name => {
       reason: 'kept',
     });
     expect(await shown('stopped')).toMatchObject({ state: 'cancelled', cancel: { by: 'api:test', reason: 'kept' } });
-    // It was killed on its way, and goes on.
+    // The service was killed during this action; the action goes on.
     expect((await ends('acting')).status).toBe('succeeded');
     expect(await shown('acting')).toMatchObject({ do: 'cancel', matched: 12, done: 12, skipped: {}, failed: 0 });
   }
 
   if ('mending' in ids) {
-    // It was under way, and goes on with what it had reused.
+    // This rerun was under way; it goes on, and keeps the jobs that it had reused.
     expect(await ends('mending')).toMatchObject({ status: 'succeeded', counts: { succeeded: 2, reused: 3 } });
     expect(await ends('mended')).toMatchObject({ counts: { succeeded: 2, reused: 4 }, rerun_of: ids['patched'] });
     // The event that the old run dropped stays dropped.
@@ -158,7 +158,7 @@ test.each(opened)('a state of format %s', async name => {
     }
   }
   if ('in-finally' in ids) {
-    // Each goes on where it was, and goes through the phases that are left.
+    // Each of these runs goes on where it was, through the phases that are left.
     const phases = async (id: string) =>
       Promise.all(
         (await gateway.tree(ids[id]!)).slice(1).map(async ({ job_id }) => {

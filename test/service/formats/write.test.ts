@@ -1,7 +1,7 @@
 // Makes the fixture of the format that this version writes, when HEADGATE_WRITE_FIXTURE=1 is set.
 //
-// Run it when the format has gained something, before the next one is opened: name what is new in `shows` and in the list of
-// fixtures, and commit the two files it writes.
+// Run it when something was added to the format, before the format gets a new number: name what is new in `shows` and in the list of
+// fixtures, and commit the files that it writes.
 
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -117,7 +117,7 @@ const settings: Settings = {
   ],
   schedules: [
     { id: 'fires', plugin: 'echo', every: '1s', if_running: 'allow', tags: { by: 'schedule' } },
-    // Its job waits for the end of a pause, and the next occurrences for its job.
+    // The first job waits for the end of a pause, and the next occurrences wait for that job.
     { id: 'queues', plugin: 'resting', every: '1s', if_running: 'queue', catch_up: 'skip' },
     { id: 'nightly', pipeline: 'batched', cron: '30 2 * * *', timezone: 'Europe/Berlin' },
     { id: 'leaves', plugin: 'echo', every: '1s', if_running: 'allow', catch_up: 'skip' },
@@ -254,7 +254,7 @@ test.runIf(process.env['HEADGATE_WRITE_FIXTURE'])('a state with a little of ever
   await gateway.call('POST', `/job/${ids['moved']}/reschedule`, { delay: '3000d' });
   ids['delayed-run'] = await later('/pipeline/fan', { payload: { list: [1, 2], gate: '' }, delay: '3650d' });
 
-  // Both threads are taken.
+  // Both threads are occupied, so this job stays queued.
   ids['held'] = await gateway.submit('leaving/handle', {});
   const { leaving: _, ...staying } = settings.plugins!;
   const scheduled = await schedulesFire(gateway);
@@ -280,7 +280,7 @@ test.runIf(process.env['HEADGATE_WRITE_FIXTURE'])('a state with a little of ever
   for (let n = 0; n < actedJobs; n++) await gateway.submit('slow/handle');
   ids['stopped'] = await act({ do: 'run_now', where: { plugin: 'slow' }, per_second: 1 });
   await cancel(ids['stopped']);
-  // So many a second: it is killed on its way.
+  // At this rate, the kill comes before the action has ended.
   ids['acting'] = await act({ do: 'cancel', where: { plugin: 'slow' }, per_second: 5 });
   await until('it has begun', async () => (await doneOf(ids['acting']!)) > 0);
   const payloads = Array.from({ length: batchedRuns }, (_, n) => ({ n }));
@@ -294,14 +294,14 @@ test.runIf(process.env['HEADGATE_WRITE_FIXTURE'])('a state with a little of ever
     secret: 'a-value-that-only-the-keeper-gets',
   });
   expect(format).toBeGreaterThan(0);
-  // This recovers the state, so it comes last.
+  // Reading the state recovers it, so this comes after the fixture is stored.
   expect(waitingRuns(gateway)).toBeGreaterThan(0);
   await gateway.discard();
 });
 
 type Schedule = { readonly queued: number; readonly history: readonly { readonly job_id?: string }[] };
 
-/** Waits until each schedule has something to show, and pauses those that fire each second. The jobs of some firings. */
+/** Waits until each schedule has a history, and pauses those that fire each second. Returns the jobs of some firings. */
 async function schedulesFire(gateway: Gateway): Promise<{ readonly [name: string]: string }> {
   const order = (id: string, what: string, body: object) => gateway.call('POST', `/schedule/${id}/${what}`, body);
   const show = async (id: string) => (await gateway.call('GET', `/schedule/${id}`)).body as unknown as Schedule;

@@ -25,7 +25,7 @@ import { type Reply, Wire } from './wire.ts';
 const requestsCount = cyclesOf({ deep: 10_240, quick: 640 });
 const inFlight = 16;
 const findingsMax = 10;
-/** Of the event loop, by the time that its thread used a processor: the clock counts what others do on the machine, too. */
+/** How long the event loop may stand still, in CPU time of its thread: the clock would also count other work of the machine. */
 const pauseMsMax = 100;
 
 const everything = 'fuzz-token-for-everything';
@@ -89,13 +89,13 @@ const gateway = shareGateway(
   { environment: noting },
 );
 
-/** An action that takes no job. */
+/** Runs an action that matches no job; returns its id. */
 async function nothingDone(at: Gateway): Promise<string> {
   const { body } = await at.call('POST', '/actions', { do: 'cancel', where: { plugin: 'nobody' } });
   return String(body['action_id']);
 }
 
-/** Jobs that were there before, and what the gateway says of itself. */
+/** Makes some jobs and actions, and collects the names, ids and cursors that requests of the fuzzer use. */
 async function look(at: Gateway): Promise<Known> {
   const jobs = [
     await at.finished('echo/handle', { hello: 'world' }),
@@ -132,11 +132,11 @@ function send(wire: Wire, request: Request): Promise<Reply> {
   });
 }
 
-/** How far the requests are. `probe` is emitted at every `answersPerProbe`th answer, and at the end. */
+/** Progress of the requests. `probe` is emitted at every `answersPerProbe`th answer, and at the end. */
 type Progress = { readonly events: EventEmitter; isOver: boolean };
 const answersPerProbe = 8;
 
-/** How long /healthz takes while the rest goes on, measured here: the longest, in ms. */
+/** The longest time that /healthz took while the other requests ran, in ms, measured by this process. */
 async function watchHealth(port: number, request: Request, progress: Progress): Promise<number> {
   const wire = new Wire(port);
   let longest = 0;
@@ -196,7 +196,7 @@ test(`${requestsCount} requests, valid, mutated and hostile`, { timeout: 300_000
 
   expect(findings).toEqual([]);
   expect(next).toBe(requestsCount);
-  // It looks at all that was done, and is no pause either.
+  // The selfcheck, which reads the whole store, must not stop the event loop either.
   expect((await gateway.call('GET', '/system/selfcheck')).body).toMatchObject({ status: 'ok', failures: [] });
   expect(pausesSince(gateway.directory, 0), 'pauses are noted').not.toEqual([]);
   const pauses = pausesSince(gateway.directory, startedMs);
@@ -208,7 +208,7 @@ test(`${requestsCount} requests, valid, mutated and hostile`, { timeout: 300_000
     `${tookMs} ms for ${words.join(', ')}; the event loop's longest pauses: ${longest.join(', ') || 'none'}; ` +
       `/healthz within ${healthMs.toFixed()} ms`,
   );
-  // What the fuzzer is for came about.
+  // The requests have reached each kind of answer.
   for (const status of [200, 202, 304, 400, 401, 403, 404, 405, 413, 415, 422]) {
     expect(counts.get(String(status)) ?? 0, `answers with ${status}`).toBeGreaterThan(0);
   }

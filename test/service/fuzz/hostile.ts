@@ -4,7 +4,7 @@ import { packetsOf, plain, type Request } from './request.ts';
 
 const line = '\r\n';
 
-/** A request to one of these targets, its head and body given as text, a byte a character. */
+/** A request, head and body, as text of one character a byte. */
 type Shape = (target: string, authorization: string) => string;
 
 const post =
@@ -24,7 +24,7 @@ const chunkedHeader = 'Transfer-Encoding: chunked';
 const smuggled = ['POST /system/reload HTTP/1.1', 'Host: fuzz', 'Content-Length: 0', '', ''].join(line);
 
 const shapes: readonly Shape[] = [
-  // Where the body ends.
+  // Contradictory or malformed lengths of the body.
   post(['Content-Length: 2', 'Content-Length: 2'], '{}'),
   post(['Content-Length: 2', 'Content-Length: 40'], '{}'),
   post(['Content-Length: 2', chunkedHeader], `0${line}${line}`),

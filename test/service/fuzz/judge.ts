@@ -50,7 +50,7 @@ export function makeJudge(routes: readonly Route[]): Judge {
     return lower === 'post' ? match.place.routes.POST : undefined;
   }
 
-  /** A wrong method is told to those only who may know of the path, and where there is something at it. */
+  /** Codes for a method that the path lacks. Only who may use the path is told of the method, so 403 and 404 codes of its routes are allowed. */
   function codesAt({ target }: Request): Set<ProblemCode> {
     const match = router.match(target.split('?')[0]!);
     const routes = typeof match === 'string' ? [] : Object.values(match.place.routes);
@@ -97,7 +97,7 @@ export function makeJudge(routes: readonly Route[]): Judge {
       if (wrong) return `${status} of ${name(route)} whose ${wrong.pointer} ${wrong.message}`;
     }
     if (table && route.access.kind !== 'open' && !headers.has('cache-control')) return 'without Cache-Control';
-    // A job that has not ended is not run again, and one that has is not cancelled.
+    // 409 is allowed: a job that has not ended cannot be rerun, and one that has ended cannot be cancelled.
     if (request.isValid && status >= 400 && status !== 409) return `${status} ${code} for a valid request`;
     return null;
   }

@@ -8,12 +8,12 @@ import type { Request } from './request.ts';
 type Mutation = (request: Request) => Request;
 
 export type Tokens = {
-  /** Every one that the gateway knows. */
+  /** Every API token that the gateway knows. */
   readonly known: readonly string[];
   readonly expired: string;
 };
 
-/** At most three changes to one of these. */
+/** Valid requests with one to three changes. */
 export function mutated(valid: fc.Arbitrary<Request>, tokens: Tokens): fc.Arbitrary<Request> {
   const mutations = fc.array(mutationsOf(tokens), { minLength: 1, maxLength: 3 });
   return fc
@@ -23,12 +23,12 @@ export function mutated(valid: fc.Arbitrary<Request>, tokens: Tokens): fc.Arbitr
     );
 }
 
-/** With a body that no honest client sends. */
+/** Valid requests, but with a body that no honest client sends. */
 export function withHostileBody(valid: fc.Arbitrary<Request>): fc.Arbitrary<Request> {
   return fc.tuple(valid, hostileBodies).map(([request, body]) => ({ ...request, body, isValid: false }));
 }
 
-/** How it travels changes nothing else. */
+/** The requests, some in chunks or cut into two packets, which must not change the answer. */
 export function transported(requests: fc.Arbitrary<Request>): fc.Arbitrary<Request> {
   const sizes = fc.constantFrom(1, 7, 1_000, 100_000);
   const chunkBytes = can('a body in chunks') ? seldom(sizes) : fc.constant(null);
@@ -294,7 +294,7 @@ const byBody =
   (body: Buffer): Mutation =>
   request => ({ ...request, body });
 
-/** One byte of the body more, other, or the rest gone. */
+/** Adds a byte to the body, replaces one, or cuts the body off. */
 const byByte =
   ([place, byte, kind]: readonly [number, number, number]): Mutation =>
   request => {

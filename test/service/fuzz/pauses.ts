@@ -4,9 +4,9 @@ import { join } from 'node:path';
 
 export type Pause = {
   readonly atMs: number;
-  /** By the clock; on a busy machine the service may have waited for a processor. */
+  /** Duration by the clock, which includes waiting for a processor on a busy machine. */
   readonly wallMs: number;
-  /** What the main thread alone used of a processor meanwhile: its work, however busy the machine is. */
+  /** CPU time of the main thread during the pause. */
   readonly workMs: number;
 };
 
@@ -34,10 +34,10 @@ if (isMainThread && at > 0) {
 }
 `;
 
-/** The environment in which the service notes its pauses in its directory, and its start as one of none. */
+/** An environment in which the service notes its pauses in a file of its directory; its start is noted as a pause of 0 ms. */
 export const noting = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(probe)}` };
 
-/** Those that were noted since then, the longest work first. */
+/** The pauses noted since then, in descending order of `workMs`. */
 export function pausesSince(directory: string, atMs: number): Pause[] {
   const file = join(directory, 'pauses');
   const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n').slice(0, -1) : [];

@@ -9,9 +9,9 @@ export type Request = {
   readonly body: Buffer | null;
   /** Sends the body in chunks of so many bytes. */
   readonly chunkBytes: number | null;
-  /** Sends the bytes in two packets, cut at this share of them; behind the first line where the server takes no halves of that. */
+  /** Cuts the bytes at this share of their length, and sends two packets; behind the first line if the server takes that only whole. */
   readonly cut: number | null;
-  /** Follows the documents, and may do everything: must not be refused. */
+  /** The request follows the documents and its token may do everything, so it must not be refused. */
   readonly isValid: boolean;
   /** The HTTP parser may refuse it in words of its own, or hang up. */
   readonly isLoose: boolean;
@@ -31,7 +31,7 @@ export const plain: Request = {
   raw: null,
 };
 
-/** The packets. */
+/** The packets in which the request is sent. */
 export function packetsOf(request: Request): Buffer[] {
   const bytes = request.raw ?? written(request);
   if (request.cut === null) return [bytes];
@@ -63,7 +63,7 @@ export function asksToClose({ headers }: Request): boolean {
   return headers.some(([name, value]) => name.toLowerCase() === 'connection' && value.toLowerCase() === 'close');
 }
 
-/** For a person to read, and to send again. */
+/** The request as text, for the message of a failed test. */
 export function told(request: Request): string {
   const text = packetsOf(request)
     .map(packet => packet.toString('latin1'))

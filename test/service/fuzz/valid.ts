@@ -5,7 +5,7 @@ import type { Json, JsonObject } from '../../../runtime/packing.ts';
 import { fc } from '../../support/seed.ts';
 import { plain, type Request } from './request.ts';
 
-/** What the running gateway has. */
+/** Names, ids and cursors of the running gateway, from which requests are made. */
 export type Known = {
   readonly document: JsonObject;
   readonly plugins: readonly string[];
@@ -13,9 +13,9 @@ export type Known = {
   readonly jobs: readonly string[];
   readonly actions: readonly string[];
   readonly schedules: readonly string[];
-  /** Where the list at this path goes on. */
+  /** Cursors of second pages, by the path of the list. */
   readonly cursors: { readonly [path: string]: string };
-  /** Of somebody who may do everything. */
+  /** A token with all scopes. */
   readonly token: string;
 };
 
@@ -25,7 +25,7 @@ const heavy = ['/system/reload', '/system/doctor', '/system/selfcheck'];
 const operationsPaths = ['/plugin/{plugin}/{command}', '/plugin/{plugin}/{command}/batch'];
 
 export function validRequests(routes: readonly Route[], known: Known): fc.Arbitrary<Request> {
-  // There is no vault here: its routes have attacks of their own. A code of the dashboard works only once.
+  // Left out: routes of the vault, which this gateway lacks, and the sign-in of the dashboard, whose codes work only once.
   const others = routes.filter(
     ({ path, access }) => !operationsPaths.includes(path) && access.kind !== 'vault' && path !== '/ui/session',
   );
@@ -115,7 +115,7 @@ function ofRoute(route: Route, known: Known): fc.Arbitrary<Request> {
   const path = fc
     .tuple(...pieces.map((piece, n) => (n % 2 === 0 ? fc.constant(piece) : fc.constantFrom(...names[piece]!))))
     .map(filled => filled.join(''));
-  // Options in the query are for NDJSON.
+  // A batch as JSON has its options in the body; only NDJSON has them in the query.
   const query = route.batch ? fc.constant('') : queries(route, known);
   const body = bodyOf(route, known);
   return fc.tuple(path, query, headersOf(known), body, types).map(([at, asked, headers, value, type]) => {
@@ -140,7 +140,7 @@ function bodyOf({ path, body, batch }: Route, known: Known): fc.Arbitrary<unknow
   return body === null ? fc.constant(undefined) : fc.option(bodies(body), { nil: undefined });
 }
 
-/** Most only count. The others find nothing to do. */
+/** Actions. Most are dry runs; the filters of the others match nothing. */
 function actions(known: Known): fc.Arbitrary<unknown> {
   const filters = {
     plugin: fc.constantFrom(...known.plugins, 'pipeline', 'headgate'),
@@ -180,7 +180,7 @@ function actions(known: Known): fc.Arbitrary<unknown> {
   );
 }
 
-/** They count, or find nothing that is not still to come. */
+/** Backfills: dry runs, or times that are not past, of which nothing fires. */
 const backfills = fc.record(
   {
     from: fc.constantFrom('2026-01-01T00:00:00Z', '2998-01-01T00:00:00+01:00'),
@@ -209,7 +209,7 @@ const tag = fc.constantFrom('tenant:acme', 'a_1:', 'kind:ü:"');
 const tags = fc.dictionary(fc.stringMatching(/^[a-z0-9]{1,32}$/), fc.string({ maxLength: 20 }), { maxKeys: 8 });
 
 function queries({ path, query, batch }: Route, known: Known): fc.Arbitrary<string> {
-  // The parameters of a batch are options, which JSON has in its body.
+  // The query parameters of a batch are its options, which a JSON batch has in its body.
   if (batch) return fc.constant('');
   if (path === '/stopwatch/{plugin}') return stopwatchQueries;
   const parameters = Object.entries(query).map(([name, { schema }]) => {
@@ -296,7 +296,7 @@ function wellFormed(text: string): string {
   return Buffer.from(text).toString();
 }
 
-/** No integer in it is written with digits that a double cannot hold: those are refused. */
+/** Whether each integer in the value is exact as a double; the service refuses others, unless they are written with an exponent. */
 function isExact(value: unknown): boolean {
   let isHeld = true;
   JSON.stringify(value, (_, part: unknown) => {

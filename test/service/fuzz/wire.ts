@@ -4,11 +4,11 @@ import { connect, type Socket } from 'node:net';
 export type Answer = {
   readonly kind: 'answer';
   readonly status: number;
-  /** By lower-case name; the last of each. */
+  /** By name in lower case; the last value if a name is repeated. */
   readonly headers: ReadonlyMap<string, string>;
-  /** Empty for a stream of events, which is let go once its head is there. */
+  /** Empty for a stream of events, which is closed after its head. */
   readonly body: Buffer;
-  /** Bytes that came behind it. */
+  /** The number of bytes behind the answer. */
   readonly surplus: number;
 };
 export type Reply = Answer | { readonly kind: 'closed' } | { readonly kind: 'silent' };
@@ -18,7 +18,7 @@ export type Sending = {
   readonly isHead: boolean;
   /** The connection is not used again. */
   readonly isLast: boolean;
-  /** Says at once that nothing more comes, and may so miss the answer. */
+  /** Closes its side of the connection right after the request, so that the answer may be missed. */
   readonly endsAtOnce: boolean;
 };
 
@@ -44,7 +44,7 @@ export class Wire {
     if (socket === null) return closed;
     this.#received = Buffer.alloc(0);
     this.#isHead = isHead;
-    // A limit, not a wait: an answer ends it.
+    // A limit for the answer, whose arrival clears it.
     const silence = setTimeout(() => this.#over({ kind: 'silent' }), silenceMsMax);
     const reply = await new Promise<Reply>(resolve => {
       this.#settle = resolve;
@@ -112,7 +112,7 @@ export class Wire {
     return { kind: 'answer', status, headers, body: whole.body, surplus: rest.length - whole.length };
   }
 
-  /** Null while there is more to come; `length` counts the bytes that it took. */
+  /** The body at the beginning of `rest`, with the number of bytes that it took; null while it is incomplete. */
   #body(status: number, headers: ReadonlyMap<string, string>, rest: Buffer, isEnd: boolean): Part | null {
     if (this.#isHead || status === 304 || status === 204) return { body: rest.subarray(0, 0), length: 0 };
     if (headers.get('content-type') === 'text/event-stream') {
@@ -144,7 +144,7 @@ function dechunked(bytes: Buffer): Part | null {
   }
 }
 
-/** Each part travels by itself. */
+/** Sends each part in a packet of its own. */
 async function send(socket: Socket, parts: readonly Buffer[], endsAtOnce: boolean): Promise<void> {
   for (const part of parts) {
     if (socket.destroyed) return;
