@@ -180,7 +180,7 @@ function actions(known: Known): fc.Arbitrary<unknown> {
   );
 }
 
-/** Backfills: dry runs, or times that are not past, of which nothing fires. */
+/** Backfills: dry runs, or periods whose occurrences are (nearly) all still to come, so that hardly any job starts. */
 const backfills = fc.record(
   {
     from: fc.constantFrom('2026-01-01T00:00:00Z', '2998-01-01T00:00:00+01:00'),

@@ -1,4 +1,4 @@
-// Actions over many jobs that something comes upon: a stop, a reload, a pause; and why they leave a job as it was.
+// Actions over many jobs that are interrupted by a stop, a reload or a pause; and the reasons why an action skips a job.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -12,7 +12,7 @@ const day = { backoff_base: '24h', backoff_max: '24h' };
 const settings: Settings = {
   plugins: {
     ...{ echo, failing, step, worker, leaving: echo, repeated: echo, resting: echo },
-    // A cancel takes 5 s to end it.
+    // Ignores SIGTERM, so a cancel takes 5 s to end it.
     deaf: {
       code: '#!/bin/sh\ntrap \'\' TERM\n: >"$(dirname "$0")/../../deaf"\nsleep 60\n',
       entrypoint: 'main.sh',
@@ -137,7 +137,7 @@ test('it goes on under a pause of the service; with reject reruns wait for its e
   expect(await gateway.waiting(reruns[0]!, 'paused')).toMatchObject({ status: 'queued' });
   await pause('system', { reject: true });
   const id = await start({ do: 'rerun', where: { job_id: old.job_id } });
-  // One that rejects nothing of it has ended meanwhile.
+  // The rerun still waits, though another action, whose jobs the pause does not reject, has started and ended meanwhile.
   await acted({ do: 'cancel', where: { plugin: 'nowhere' } });
   expect(await action(id)).toMatchObject({ state: 'running', done: 0 });
   await resume('system');
@@ -218,7 +218,7 @@ describe('a job whose payload is in parts, which the run before it has', () => {
     const { job_id: run } = await other.ran('joined', { list: Array.from({ length: parts }, (_, n) => n) });
     return { run, all: (await other.tree(run)).at(-1)!.job_id };
   }
-  /** Has the oldest jobs pruned but for so many, until this one is gone. */
+  /** Reduces `max_jobs` to `kept` until this job is pruned. */
   async function prune(kept: number, id: string): Promise<void> {
     await other.reload({ ...joining, state: { retention: { max_jobs: kept } } });
     await until('it is pruned', async () => (await other.call('GET', `/job/${id}`)).status === 404);

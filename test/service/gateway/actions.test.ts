@@ -16,7 +16,7 @@ const tokens = {
   ...{ control: canary('control'), jobs: canary('jobs'), both: canary('both') },
   ...{ reads: canary('reads'), writes: canary('writes'), finds: canary('finds') },
 };
-/** What each set of scopes may do, besides `*`: an action needs its own scope and that of the single deed. */
+/** What each set of scopes allows: an action needs `control:rw`, and the scope for the same operation on a single job. */
 const may = {
   control: { scopes: ['control:rw'], deeds: [] },
   jobs: { scopes: ['jobs:rw', 'plugin:rw', 'control:ro'], deeds: [] },
@@ -212,7 +212,7 @@ test('rerun runs each again, once, with its payload; those that fail again are n
       payload: { message: 'ECONNREFUSED to the provider' },
     });
   }
-  // Twice as many match now.
+  // With the five new jobs, twice as many match.
   expect((await post({ do: 'rerun', where, dry_run: true })).body['matched']).toBe(10);
   expect((await post({ do: 'rerun', where: { ...where, query: 'address' }, dry_run: true })).body['matched']).toBe(0);
   const found = await post({ do: 'rerun', where: { plugin: 'mailer', query: 'address' }, dry_run: true });

@@ -43,7 +43,7 @@ const gateway = shareGateway({
   plugins: {
     ...{ echo, failing, step, worker },
     tidy: { code: tidy, commands: { handle: { retry_safe: false } } },
-    // A cancel takes 5 s to end it.
+    // Ignores SIGTERM, so a cancel takes 5 s to end it.
     deaf: {
       code: '#!/bin/sh\ntrap \'\' TERM\n: >"$(dirname "$0")/../../deaf"\nsleep 60\n',
       entrypoint: 'main.sh',
@@ -234,7 +234,7 @@ test('a run ends with the jobs that wait; nothing of it starts any more, and no 
   const events = ['events', '--types', 'pipeline.cancelled', '--job', run, '--after', '0', '--count', '2', '--json'];
   const { stdout } = await headgate([...events, '--url', gateway.url], { env });
   const jobs = inside.length;
-  // The first one is the gap of what the ring has dropped.
+  // The first event is the `gap` for events that the ring has dropped.
   expect(JSON.parse(stdout.trim().split('\n')[1]!)).toMatchObject({
     children_not_started: { jobs, elements: 20_000 - jobs },
   });
@@ -279,7 +279,7 @@ test('called runs are inside, and a step after them never starts', async () => {
   gateway.open('called');
 });
 
-/** A run whose job has started a run by an event, whose job has started one: each then waits for the place of `single`. */
+/** Three runs, each started by an event of the run before; a job of each waits for the one place of `single`. Returns the runs. */
 async function lineOfRuns(): Promise<string[]> {
   const told = { type: 'heard_of', payload: {} };
   const run = await gateway.run('source', { emit: [{ type: 'heard_of', payload: { emit: [told] } }] });

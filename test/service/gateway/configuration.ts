@@ -12,7 +12,7 @@ export type Settings = {
   readonly plugins?: { readonly [name: string]: PluginSource };
   /** Plugin roots besides that of `plugins`. */
   readonly roots?: readonly string[];
-  /** What the configuration says of plugins and instances. */
+  /** The section `plugins` of the configuration, which also has the instances. */
   readonly instances?: { readonly [name: string]: Data };
   readonly pipelines?: readonly Data[];
   readonly schedules?: readonly Data[];
@@ -78,7 +78,7 @@ export function writeConfiguration(directory: string, settings: Settings): void 
   writeFileSync(join(directory, 'config.yaml'), JSON.stringify(document, null, 2));
 }
 
-/** No token and no key may be anywhere else. */
+/** Has the sweeps look for the tokens and keys of the configuration, which may be nowhere else. */
 function watchSecrets({ api, tokens = [] }: Settings): void {
   watch('token for everything', everythingToken);
   const auth = api?.['auth'] as { readonly tokens?: readonly Data[] } | undefined;
@@ -98,7 +98,7 @@ function writePlugin(directory: string, name: string, source: PluginSource): voi
   put(join(directory, entrypoint), code);
 }
 
-/** Whoever reads the file meanwhile sees it whole; one that stays as it was is not touched. */
+/** Replaces the file in one step, so that no reader sees half of it; a file with the same content is not touched. */
 function put(path: string, text: string): void {
   if (existsSync(path) && readFileSync(path, 'utf8') === text) return;
   writeFileSync(`${path}.new`, text, { mode: 0o755 });

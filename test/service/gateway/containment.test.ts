@@ -41,7 +41,7 @@ const commands = ['loop', 'exit', 'kill', 'kill_service', 'abort', 'stray', 'fil
 
 const timeouts = Object.fromEntries(commands.map(name => [name, name === 'fill' ? '20s' : '500ms']));
 const retry = (attempts: number) => ({ max_attempts: attempts, backoff_base: '1ms' });
-/** One service lives through all of it. */
+/** All tests of this file use the same service, which must survive them. */
 const shared = shareGateway({
   plugins: {
     evil,
@@ -61,13 +61,13 @@ const shared = shareGateway({
   },
 });
 
-// The first: later the plugin `evil` has a host of its own.
+// This test comes first: after the others, the plugin `evil` is isolated, and runs beside no other.
 test('a job that may not run twice and was beside one that took the host down has failed as lost, once', async () => {
   const careful = await shared.submit('careful/handle');
   await shared.noted('start', careful);
   await shared.finished('evil_once/kill');
   expect(await shared.settled(careful)).toMatchObject({ status: 'failed', last_error: 'lost while running' });
-  // It ran from when it was sent to the host until the host ended.
+  // The lost attempt counts from when it was sent to the host until the host ended.
   const { started_at, completed_at } = await shared.job(careful);
   expect(Date.parse(String(started_at))).toBeLessThan(Date.parse(String(completed_at)));
   expect(shared.notesOf(careful)).toHaveLength(1);

@@ -1,4 +1,4 @@
-// A turn of the ledger that fails: nothing of it left, the actors are made anew, and everybody hears how it went on.
+// A turn of the ledger that fails: nothing of it leaves, the actors restart, and every caller gets an answer.
 import { expect, test } from 'vitest';
 import { livingStat } from '../../../runtime/processes/identity.ts';
 import { startGateway } from './gateway.ts';
@@ -28,7 +28,7 @@ test('a call that waits for a run is answered by its end, though a turn has fail
   await until('the failure is logged', () => gateway.log.find(({ msg }) => msg === 'a turn failed'));
   gateway.open('all');
   expect(await answer).toMatchObject({ status: 200, body: { status: 'succeeded' } });
-  // Its host went on with it.
+  // The host went on with the job, and did not start it again.
   expect(gateway.journal().filter(({ what }) => what === 'start')).toHaveLength(2);
 });
 

@@ -79,7 +79,7 @@ test('a delayed job says when it runs, and runs then', async () => {
   expect(ended).toMatchObject({ status: 'succeeded', attempt: 1 });
   expect(msBetween(ended.run_at, ended.started_at)).toBeGreaterThanOrEqual(0);
   expect(await counts()).toMatchObject({ scheduled_count: 0 });
-  // The time before it could run is a step of its own.
+  // The stopwatch counts the delay as a step of its own, `say.waited`.
   const steps = await until('the stopwatch has it', async () => {
     const { body } = await gateway.call('GET', '/stopwatch/echo');
     const found = (body['steps'] as { step: string; sample_count: number; max_us: number }[]).map(
@@ -205,7 +205,7 @@ test('delayed jobs and runs last over a kill: what came due meanwhile runs, and 
   const soon = await call('/plugin/echo/say', { delay: '100ms' });
   const run = await call('/pipeline/two', { delay: '200ms' });
   const next = await call('/plugin/echo/say', { delay: '2s' });
-  // The pause keeps it from running before the kill.
+  // The pause keeps `late` from running before the kill.
   const resume = await pause('plugin/worker');
   const late = await call('/plugin/worker/handle', { delay: '100ms', expires: '100ms' });
   const later = await call('/plugin/echo/say', { delay: '1d' });
@@ -306,10 +306,10 @@ test('a run past the deadline of its call ends timed_out; that of a delayed run 
   const ended = (await gateway.settled(running.job_id)) as Timed;
   expect(ended).toMatchObject({ status: 'timed_out' });
   expect(msBetween(ended.deadline_at, ended.completed_at)).toBeGreaterThanOrEqual(0);
-  // It would be over before it began if it counted from the call.
+  // The deadline counts from the run's time: counted from the call, it would be over before the run begins.
   const delayed = await call('/pipeline/bound', { delay: '4s', deadline: '3900ms' });
   expect((await gateway.settled(delayed.job_id)).status).toBe('succeeded');
-  // It goes on while the pipeline is paused.
+  // The time of the deadline also passes while the pipeline is paused.
   await pause('pipeline/bound');
   const held = await call('/pipeline/bound', { deadline: '200ms' });
   expect((await gateway.settled(held.job_id)).status).toBe('timed_out');

@@ -10,7 +10,7 @@ import { failing, journal, worker } from './sources.ts';
 import { tamper } from './tamper.ts';
 import { until } from './until.ts';
 
-/** Answers with so many random bytes, so many ms after its gate was opened. */
+/** Answers with `bytes` random bytes, `ms` after its gate was opened. */
 const talker = `${journal}
 import { randomBytes } from 'node:crypto';
 export async function handle(request) {
@@ -22,7 +22,7 @@ export async function handle(request) {
 }
 `;
 
-/** Spoils its state updates where its thread copies them. */
+/** Corrupts its state updates while the host copies them, so that the ledger gets bytes that it cannot decode. */
 const forger = `
 const TypedArray = Object.getPrototypeOf(Uint8Array.prototype);
 const { set } = TypedArray;
@@ -33,7 +33,7 @@ TypedArray.set = function (source, at = 0) {
 export const handle = () => ({ result: null, state_updates: { forged: 'x'.repeat(5000) } });
 `;
 
-/** A defect of the main thread, at a signal. */
+/** Has the main thread throw an error at SIGUSR2. */
 const thrower = 'process.on("SIGUSR2", () => { throw new Error("a bug"); });';
 const shared = shareGateway(
   {
@@ -45,7 +45,7 @@ const shared = shareGateway(
   { environment: { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(thrower)}` }, grace: '60s' },
 );
 
-/** No file of the service may grow beyond this; null: as before. */
+/** Limits the size of files that the service may write; null removes the limit. */
 function limitFiles(gateway: Gateway, bytes: number | null): void {
   execFileSync('prlimit', ['--pid', String(gateway.pid), `--fsize=${bytes ?? 'unlimited'}:`]);
 }

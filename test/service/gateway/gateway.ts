@@ -14,7 +14,7 @@ import { until } from './until.ts';
 
 /** A service that has died with a call unanswered is reported as ended if its end is noticed within this time. */
 const deathMsMax = 500;
-/** A start takes 0.59 s of CPU with this option, and 0.69 s without it, when services of several tests share two cores. */
+/** Garbage collection without helper threads: on two cores that tests share, a start takes 0.59 s of CPU with this option, 0.69 s without. */
 const collector = '--single-threaded-gc';
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 
@@ -78,7 +78,7 @@ export function shareGateway(settings: Settings, more: Launch = {}): Gateway {
   return gateway;
 }
 
-/** One that is not expected to come up: how it ended, and what it said. */
+/** Starts a gateway that must fail to come up. Returns how it ended, and what it logged. */
 export async function refusedStart(settings: Settings, more: Launch = {}): Promise<Ended & { readonly said: string }> {
   const gateway = new Gateway(settings, more);
   onTestFinished(() => gateway.discard());
@@ -98,7 +98,7 @@ export type Launch = {
 };
 
 export class Gateway {
-  /** Of the process that was started last. */
+  /** The end of the process that was started last. */
   ended: Promise<Ended> = Promise.reject(new Error('it was never started'));
   stderr = '';
   #url = '';
@@ -132,7 +132,7 @@ export class Gateway {
     return this.#url;
   }
 
-  /** Of the webhook listener. */
+  /** The URL of the webhook listener. */
   get webhooks(): string {
     return this.#webhooks;
   }
@@ -176,7 +176,7 @@ export class Gateway {
     this.#webhooks = String(said['webhooks']);
   }
 
-  /** Prints whether the service lives, its children, and the end of what it has logged: a test has failed. */
+  /** For a failed test: prints whether the service lives, its children, and the end of its log. */
   report(): void {
     const pid = this.#child?.pid ?? 0;
     const state = livingStat(pid) === null ? 'has ended' : `lives, with the children ${childrenOf(pid).join(', ')}`;
@@ -213,7 +213,7 @@ export class Gateway {
     throw new TypeError(`${call} was not answered; ${state}:\n${this.stderr.slice(-4000)}`, { cause });
   }
 
-  /** Calls `plugin/command`; the id of the job, which must have been accepted. */
+  /** Calls `plugin/command`, and returns the id of the job, which must be accepted. */
   async submit(command: string, payload: object = {}): Promise<string> {
     return accepted(await this.call('POST', `/plugin/${command}`, { payload }));
   }
@@ -300,7 +300,7 @@ export class Gateway {
     writeFileSync(join(this.directory, `gate-${gate}`), '');
   }
 
-  /** The next start is another one. */
+  /** Changes how the next start launches the service. */
   launch(launch: Launch): void {
     this.#launch = launch;
   }
@@ -310,7 +310,7 @@ export class Gateway {
     writeConfiguration(this.directory, settings);
   }
 
-  /** Writes another configuration and has it loaded; resolves with what the service said to it. */
+  /** Writes another configuration and has it loaded; resolves with what the service has logged meanwhile. */
   async reload(settings: Settings): Promise<string> {
     writeConfiguration(this.directory, settings);
     const before = this.stderr.length;
@@ -341,26 +341,26 @@ export class Gateway {
     return this.ended;
   }
 
-  /** Ends it, and removes its directory; fails where a secret was left in what it leaves behind. */
+  /** Kills the service and removes its directory. Throws if the service left a secret where none may be. */
   async discard(): Promise<void> {
     const found = await this.end();
     if (this.#directory) rmSync(this.#directory, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
     if (found.length > 0) throw new Error(`secrets were left behind:\n${found.join('\n')}`);
   }
 
-  /** Ends it; the places where it left secrets behind. */
+  /** Kills the service; returns the places where it left secrets that may not be there. */
   async end(): Promise<string[]> {
     if (this.#child) {
       const hosts = childrenOf(this.pid);
       await this.kill9();
-      // A host that was just starting would make its directory again.
+      // A host that is still starting would create its directory again after its removal.
       await until('its hosts are gone', () => !hosts.some(pid => livingStat(pid) !== null));
     }
     return this.#directory === null ? [] : this.#traces.sweep(this.#directory, this.#launch.environment ?? {});
   }
 }
 
-/** A text is sent as it is. */
+/** The body as it is sent: a string as it is, anything else as JSON. */
 function text(body: unknown): string {
   return typeof body === 'string' ? body : JSON.stringify(body);
 }

@@ -1,4 +1,4 @@
-// Held jobs as users see them: what a job waits for, the doctor, the trial of a reload, kills in the midst, and sandboxes.
+// Held jobs as users see them: what a job waits for, the doctor, dry runs of reloads, kills during reloads, and sandboxes.
 import { expect, test } from 'vitest';
 import type { Settings } from './configuration.ts';
 import { type Gateway, shareGateway } from './gateway.ts';
@@ -17,7 +17,7 @@ async function waits(of: Gateway, id: string) {
   return (await of.call('GET', `/job/${id}`)).body['waits_for'] as Record<string, string> | undefined;
 }
 
-/** What it waits for, once it says so: a busy ledger may be too late for an answer. */
+/** What the job waits for, once the service says so: an answer lacks the reason if the ledger is too busy. */
 function told(of: Gateway, id: string, reason: string) {
   return until(`the job waits for ${reason}`, async () => {
     const found = await waits(of, id);
@@ -94,7 +94,7 @@ test('a reload says what it would hold, refuses it where it is asked to, and say
   expect(
     gateway.log.some(({ msg }) => msg?.includes('2 of worker.handle') || msg?.includes('2 jobs of worker.handle')),
   ).toBe(true);
-  // What is held already is no reason to refuse the next one.
+  // Jobs that are already held are no reason to refuse the next reload.
   expect((await gateway.call('POST', '/system/reload?hold=refuse')).status).toBe(200);
   gateway.open('trial');
   await gateway.reload(whole);
@@ -149,12 +149,12 @@ test('kills while plugins go and come lose nothing and run nothing twice', async
   for (let cycle = 0; cycle < 2; cycle++) {
     gateway.write(present);
     await gateway.call('POST', '/system/reload');
-    // What has run when a kill keeps its end from being written runs again.
+    // A job that has run, but whose end a kill kept from being stored, runs again.
     for (const id of ids) await gateway.settled(id);
     const gate = { gate: `cycle-${cycle}` };
     ids.push(...(await Promise.all(Array.from({ length: 12 }, () => gateway.submit('worker/handle', gate)))));
     gateway.write(without);
-    // The kill meets the reload wherever it is.
+    // In every other cycle, the kill comes at some moment of the reload.
     const reloading = gateway.call('POST', '/system/reload').catch(() => null);
     if (cycle % 2 === 0) await reloading;
     await gateway.restart();

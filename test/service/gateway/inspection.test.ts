@@ -14,7 +14,7 @@ import { until } from './until.ts';
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 const isRoot = process.getuid?.() === 0;
 const nobody = 65_534;
-/** What holds here does not hold where service and plugins are root: then both become somebody else. */
+/** Root may read every process, so a service that root starts runs as another user, and its plugins too. */
 const become = isRoot ? ['setpriv', `--reuid=${nobody}`, `--regid=${nobody}`, '--clear-groups'] : [];
 const canRun =
   process.platform === 'linux' &&

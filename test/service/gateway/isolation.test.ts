@@ -1,4 +1,4 @@
-// A plugin that ends its host again and again: after its first deeds it runs apart, and other plugins go on as usual.
+// A plugin that ends its host again and again: after the first times it runs in a host of its own, and other plugins go on as usual.
 import { expect, test } from 'vitest';
 import { endedHostsMax } from '../../../actors/job/dispatch/quarantine.ts';
 import { cyclesOf } from '../../support/deep.ts';
@@ -12,7 +12,7 @@ const program = (body: string) => ({
   runtime: 'process',
   commands: { handle: {} },
 });
-/** A process that stays; the body has the number of its host as `host`, and answers. */
+/** A persistent process plugin. Its body answers requests, and has the pid of its host as `host`. */
 const persistent = (body: string) => ({
   code: `#!/usr/bin/env node
 const host = process.ppid;
@@ -73,7 +73,7 @@ test.each(Object.keys(kinds))('others of its kind end at their usual time: %s', 
   }
   const statuses = await Promise.all(bad.map(async id => (await gateway.job(id)).status));
   expect(statuses.filter(status => status === 'dead').length).toBeLessThan(badJobs);
-  // Each of its attempts has ended a host: once it is isolated, none that others share.
+  // Each attempt of a bad job ends a host; once its plugin is isolated, that is the host for isolated plugins, which the others do not share.
   for (const id of bad) expect(await gateway.settled(id)).toMatchObject({ status: 'dead', attempt: 2 });
   expect(deathsOf(shared) - deathsBefore).toBeLessThan(8);
 });

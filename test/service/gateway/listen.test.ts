@@ -51,7 +51,7 @@ test('the line of a start names the server in use', async () => {
   expect(log.find(({ msg }) => msg === 'ready')).toMatchObject({ server });
 });
 
-/** As on a machine where the binary of uWebSockets.js does not load. */
+/** Makes the binary of uWebSockets.js fail to load, as with an older glibc. */
 const refusing = `
 import Module from 'node:module';
 const load = Module._load;
@@ -62,7 +62,7 @@ Module._load = (name, ...more) => {
 `;
 const environment = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(refusing)}` };
 
-// They name the server themselves.
+// These tests name the server themselves, so one test run with them is enough.
 describe.runIf(server === 'uws')('another server than asked for', () => {
   test('where uWebSockets.js cannot be loaded, auto is node, with a line that says why', async () => {
     const gateway = await startGateway({ plugins: { echo }, api: { server: 'auto' } }, { environment });

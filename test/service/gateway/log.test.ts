@@ -1,4 +1,4 @@
-// The log of a running service: what it says of the work, how much of it, in which format, and that nothing else stands between its lines.
+// The log of a running service: what it says of the work, how much of it, in which format, and that stderr has nothing else between its lines.
 import { spawn, spawnSync } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
@@ -177,7 +177,7 @@ test('a reload is told, and so are jobs that are held, at a start too', async ()
   expect(log().filter(({ level }) => level === 50)[0]!['msg']).toMatch(/config\.yaml:\d+:\d+: pipelines\[0\]/);
   await gateway.reload(settings());
   expect(log().some(said('configuration reloaded'))).toBe(true);
-  // The second waits for the first.
+  // The second job waits until the first one has ended.
   const [, held] = [await gateway.submit('worker/handle', { gate: 'held' }), await gateway.submit('worker/handle')];
   await gateway.kill9();
   gateway.write(settings({}, { instances: { ...instances, worker: { enabled: false } } }));

@@ -42,10 +42,10 @@ test('a state directory that others may enter holds no file that they may read',
   await gateway.finished('program/run');
   expect(modeOf(state)).toBe(0o755);
   expect(openFiles(state)).toEqual([]);
-  // What plugins write is for whoever it was for before.
+  // Files of plugins have the mode that the umask of the start gives them.
   expect(['by-worker', 'by-program'].map(name => modeOf(join(gateway.directory, name)))).toEqual([0o644, 0o644]);
 
-  // Files that an earlier version left open are closed.
+  // A start takes the permissions for other users from existing files of the state.
   await gateway.term();
   for (const name of ['data.mdb', 'lock.mdb', 'search/data.mdb']) chmodSync(join(state, name), 0o644);
   await gateway.start();

@@ -4,8 +4,8 @@ import { shareGateway } from './gateway.ts';
 import { opened } from './sources.ts';
 
 /**
- * Notes the requests that it has read, works on one after the other, and ends after SIGTERM when the test opens the gate `end`. It
- * answers a cancelled request at once, and does not begin it.
+ * A plugin that notes the requests that it has read, and works on one after the other. It answers a cancelled request at once, without
+ * beginning it. After SIGTERM it ends when the test opens the gate `end`.
  */
 const served = `#!/usr/bin/env node
 const { appendFileSync, existsSync, watch } = require('node:fs');

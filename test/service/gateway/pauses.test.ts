@@ -1,4 +1,4 @@
-// Pauses as users see them: nothing new starts, calls are accepted and wait, and it lasts over restarts and reloads.
+// Pauses as users see them: nothing new starts, calls are accepted and wait, and pauses last over restarts and reloads.
 import { expect, onTestFinished, test } from 'vitest';
 import { headgate } from '../../feature/cli/headgate.ts';
 import { openSource } from '../../feature/events/reader.ts';
@@ -81,7 +81,7 @@ test('a paused plugin starts nothing new, keeps accepting, and goes on when it i
     since: expect.stringMatching(/^20/),
   });
   const held = await gateway.submit('worker/handle');
-  // An instance that builds on it is paused with it; others go on.
+  // The instance `other`, which builds on the paused one, is paused with it; others go on.
   const built = await gateway.submit('other/handle');
   expect(await waitsFor(held, 'paused')).toEqual({
     reason: 'paused',
@@ -108,7 +108,7 @@ test('a pause of one command leaves the others alone', async () => {
   expect(await waitsFor(waiting, 'paused')).toMatchObject({ detail: 'the command echo.say is paused by api:ops' });
   await waitsFor(built, 'paused');
   expect((await gateway.finished('echo/handle')).status).toBe('succeeded');
-  // The pause of the plugin is another one: each ends for itself.
+  // A pause of the plugin is separate from that of its command, and each has to be resumed.
   await pause('plugin/echo');
   expect((await control('plugin/echo/resume', { command: '' })).status).toBe(400);
   expect(await resume('plugin/echo', { command: 'say' })).toBe(true);
@@ -134,7 +134,7 @@ test('a paused pipeline accepts runs and holds each at its next step', async () 
   await gateway.restart();
   await waitsFor(fresh, 'paused');
   expect([(await gateway.tree(fresh)).length, (await gateway.tree(run)).length]).toEqual([1, 2]);
-  // A call of its plugin is none of its business.
+  // A pause of a pipeline does not affect direct calls of the plugin that it uses.
   expect((await gateway.finished('echo/say')).status).toBe('succeeded');
   await resume('pipeline/two');
   for (const id of [run, fresh, outer]) expect((await gateway.settled(id)).status).toBe('succeeded');
@@ -172,7 +172,7 @@ test('a retry that waits is due at once when it is told to, and a paused job say
     /^patient\.handle is paused: the plugin patient is paused by api:ops: provider down \(since 20.*\)\n$/,
   );
   expect((await now(id)).body).toMatchObject({ status: 'queued', rescheduled: false });
-  // Its time is on disk.
+  // `run-now` has stored the new time, which a restart keeps.
   await gateway.restart();
   await waitsFor(id, 'paused');
   await resume('plugin/patient');
@@ -224,7 +224,7 @@ test('with reject new calls get 503 and the time to come again; pausing again re
   expect([refused.status, refused.body['code']]).toEqual([503, 'paused']);
   expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(590);
   expect((await gateway.call('POST', '/plugin/letters/say', {})).status).toBe(503);
-  // A pause of its own that refuses nothing does not hide the one of its base.
+  // A pause of `letters` without `reject` does not hide the `reject` of the pause of `mail`, on which `letters` builds.
   await pause('plugin/letters');
   expect((await gateway.call('POST', '/plugin/letters/say', {})).body).toMatchObject({ status: 503, code: 'paused' });
   await resume('plugin/letters');
@@ -233,7 +233,7 @@ test('with reject new calls get 503 and the time to come again; pausing again re
   const taken = await gateway.submit('mail/say');
   await resume('plugin/mail');
   await gateway.settled(taken);
-  // What makes a job at once is refused; so is a rerun.
+  // `reject` refuses whatever creates a job at once, reruns too.
   await pause('plugin/mail', { reject: true });
   const rerun = await gateway.call('POST', `/job/${taken}/rerun`, {});
   expect([rerun.status, rerun.body['code']]).toEqual([503, 'paused']);
@@ -310,12 +310,12 @@ test('a breaker pauses its plugin, lets one job out after its time, and goes by 
   expect(Date.parse(String(opened!['until'])) - Date.parse(String(opened!['since']))).toBe(1000);
   const ids = [await gateway.submit('brittle/handle', doomed)];
   for (let count = 0; count < 3; count++) ids.push(await gateway.submit('brittle/handle', fine));
-  // It lasts over a restart, though counting begins anew.
+  // The pause by the breaker lasts over a restart, although the counts of the breaker begin anew.
   await gateway.restart();
   const [bad, ...good] = await gateway.allSettled(ids);
   expect([bad!.status, ...good.map(({ status }) => status)]).toEqual(['failed', 'succeeded', 'succeeded', 'succeeded']);
   expect(Date.parse(bad!.started_at!)).toBeGreaterThanOrEqual(Date.parse(String(opened!['until'])));
-  // The one that failed opened it again, for all of its time.
+  // The job that failed opened the breaker again, for its whole time.
   for (const { started_at } of good)
     expect(Date.parse(started_at!) - Date.parse(bad!.completed_at!)).toBeGreaterThanOrEqual(990);
   expect(await pauses()).toEqual([]);

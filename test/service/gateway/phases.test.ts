@@ -10,11 +10,11 @@ const uses = (id: string, more: object = {}) => ({ id, uses: 'step', ...more });
 const patiently = uses('each', { foreach: 'payload.list', fail_fast: false });
 const tell = { id: 'tell', uses: 'echo' };
 const clean = { id: 'clean', uses: 'echo' };
-/** Runs until the test opens the gate that the payload of the run names. */
+/** A step whose job runs until the test opens the gate that the payload of the run names. */
 const held = (id: string, more: object = {}) => ({ id, uses: 'worker', ...more });
 const heldClean = { id: 'clean', uses: 'worker', with: { gate: '{payload.run.payload.last}' } };
 
-/** The example of the page. */
+/** The example of docs/pipelines.md. */
 const example = blocksOf(new URL('../../../docs/pipelines.md', import.meta.url)).find(({ name }) => name === 'import')!;
 const fetcher = `
 export const handle = ({ event: { payload: { item } } }) =>
@@ -123,7 +123,7 @@ async function startedIn(
   return [run, job];
 }
 
-/** A run that has ended, and that has started a job of this step. On a busy machine its time may be over before, and another run is needed. */
+/** An ended run that has started a job of this step. On a busy machine, the deadline of a run may pass before; then another run is made. */
 function startedInTime(pipeline: string, step: string, payload: object = {}): Promise<Job> {
   return until(`a run of ${pipeline} starts ${step} in time`, async () => {
     const run = await gateway.ran(pipeline, payload);
@@ -362,7 +362,7 @@ test('a pause of the service does not hold the phases of a cancelled run, nor th
     work: ['steps cancelled'],
     clean: ['finally succeeded'],
     calls: ['finally succeeded'],
-    // The jobs of the called run.
+    // Jobs of the run that `calls` has called.
     each: ['steps succeeded', 'steps succeeded'],
     all: ['steps succeeded'],
   });

@@ -4,7 +4,7 @@ import { outputSchema } from '../../../http/openapi/schemas.ts';
 import { type Job, shareGateway } from './gateway.ts';
 import { echo, step, worker } from './sources.ts';
 
-/** What the test's step answers: what it was given. */
+/** What the plugin `step` answers with: the input that it was given. */
 type Given = {
   readonly type: string;
   readonly payload: { [key: string]: unknown };
@@ -272,7 +272,7 @@ test('after a split without join the next step starts once per branch', async ()
   expect(steps['each_branch']).toHaveLength(2);
 });
 
-// Entries count as they are written: what the condition of the split says of this call makes no difference.
+// Entries are counted in the definition: the condition of the split, which may hold for this call or not, makes no difference.
 test.each(['two_entries', 'two_entries_passed_over'])(
   'a synchronous call with several entry dispatches is refused; with async=true it runs: %s',
   async name => {

@@ -24,7 +24,7 @@ const gateway = shareGateway({
   instances: { program: { retry: { backoff_base: '1ms' } } },
 });
 
-/** Those that have come up, in order. */
+/** The hosts that have come up, in order. */
 function hosts(): { readonly host: unknown; readonly pid: number }[] {
   const up = gateway.log.filter(line => line.msg === 'the plugin host is up');
   return up.map(line => ({ host: line['host'], pid: Number(line['pid']) }));
@@ -58,7 +58,7 @@ test('when a host of programs is killed, its program runs again, and nothing els
   gateway.open('killed');
   gateway.open('thread');
   for (const id of [thread, ...programs]) {
-    // It was alone there: this attempt is charged.
+    // This job was alone in the host that was killed, so its attempt was charged.
     const attempt = id === again ? 2 : 1;
     expect(await gateway.settled(id)).toMatchObject({ status: 'succeeded', attempt });
     expect(gateway.notesOf(id)).toHaveLength(1 + attempt);

@@ -1,4 +1,4 @@
-// POST /job/{job_id}/rerun with `from: failed`: what succeeded is taken over, what did not is run, and what follows that.
+// POST /job/{job_id}/rerun with `from: failed`: jobs that succeeded are reused; the others run again, and so do the steps after them.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -21,7 +21,7 @@ export async function handle(request) {
   return isSick ? { status: 'error', error: 'sick', retry: false } : { result: bytes ? { n, text: 'x'.repeat(bytes) } : { n } };
 }
 `;
-/** The example of the page. */
+/** The example of docs/engine.md. */
 const page = blocksOf(new URL('../../../docs/engine.md', import.meta.url)).filter(({ name }) => name === 'newsletter');
 const blockOf = (wanted: string) => page.find(({ language }) => language === wanted)!.text;
 
@@ -72,7 +72,7 @@ const settings = {
 };
 const gateway = shareGateway(settings);
 
-/** From now on these fail, and no others. */
+/** From now on, jobs with these numbers fail, and no others. */
 function fallIll(sick: readonly number[]): void {
   writeFileSync(join(gateway.directory, 'sick'), sick.join(' '));
 }
@@ -107,7 +107,7 @@ async function treeOf(run: Job): Promise<readonly TreeJob[]> {
   return (await gateway.tree(run.job_id)) as TreeJob[];
 }
 
-/** What of the tree ran anew: `plugin.command`, sorted. */
+/** The jobs of the tree that were not reused, as `plugin.command`, sorted. */
 async function freshOf(run: Job): Promise<string[]> {
   const jobs = await treeOf(run);
   return jobs
@@ -153,7 +153,7 @@ test.each([
   expect(run).toMatchObject({ counts: { succeeded: 2, reused: 4 } });
   const { results } = run.result!.result as { results: { n: number }[] };
   expect(results.map(({ n }) => n).sort()).toEqual([0, 1, 2]);
-  // What the rerun of the rerun takes over lies in both.
+  // The rerun of the rerun reuses jobs of both earlier runs.
   expect(await again(run.job_id)).toMatchObject({ counts: { succeeded: 0, reused: 6 } });
 });
 

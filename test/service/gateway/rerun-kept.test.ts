@@ -1,4 +1,4 @@
-// Retention and reruns `from: failed`: what a running one refers to is kept; a run that has lost jobs is run again from its start only.
+// Retention and reruns `from: failed`: jobs that a running rerun refers to are kept; a run that has lost jobs can only be rerun from its start.
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -6,7 +6,7 @@ import { startGateway } from './gateway.ts';
 import { echo, journal } from './sources.ts';
 import { until } from './until.ts';
 
-/** While there is a file `sick`, an element with a gate fails; then it waits at that gate. */
+/** An element with a gate fails while the file `sick` exists; without the file, it waits at the gate. */
 const mends = `${journal}
 export async function handle(request) {
   const { item } = request.event.payload;
@@ -48,7 +48,7 @@ test('what a running rerun refers to is kept; afterwards a run that has lost job
   const id = String(body['job_id']);
   await until('the new run has come to what had failed', () => gateway.journal().length === 12);
 
-  // The old tree is the oldest of all, and is kept, also by the next start.
+  // The old tree is older than all other jobs, but is kept, also after a restart.
   await filled(45);
   await gateway.restart();
   await filled(5);
@@ -58,7 +58,7 @@ test('what a running rerun refers to is kept; afterwards a run that has lost job
   const run = await gateway.settled(id);
   expect(run).toMatchObject({ status: 'succeeded', counts: { succeeded: 2, reused: 11 } });
 
-  // Now it goes, but for what few others leave room for. The two runs stay: the older one goes after its rerun.
+  // After the rerun has ended, most jobs of the old tree are pruned. Both runs stay: a run is pruned only after its rerun.
   await until('the old jobs are gone', async () => (await gateway.tree(old.job_id)).length < 12);
   // A tree that was read before it lost jobs shows those that are still stored.
   const left = await gateway.tree(id);
@@ -102,7 +102,7 @@ test('what a delayed rerun refers to is kept across a restart, until the rerun h
   }
 });
 
-/** Two running reruns that share a block. A turn whose time is up may have made only one of them: then it is tried again. */
+/** Two running reruns that share a block. If the time of the turn was up after the first one, they do not, and it tries again. */
 async function rerunsInOneBlock() {
   for (;;) {
     const pipelines = [{ name: 'one', steps: [{ uses: 'mends' }] }];

@@ -38,7 +38,7 @@ const gateway = shareGateway({
 
 const made = (n: number, more: object = {}) => ({ type: 'thing.made', payload: { n }, ...more });
 
-/** The runs below a job, once there are as many. */
+/** The runs below a job, once there are at least `count`, and all have ended. */
 async function runsBelow(id: string, count: number): Promise<Job[]> {
   const runs = async () => (await gateway.tree(id)).filter(job => job.plugin === 'pipeline' && job.job_id !== id);
   await until(`${count} runs below ${id}`, async () => (await runs()).length >= count);

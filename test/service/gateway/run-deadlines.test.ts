@@ -50,7 +50,7 @@ async function jobsIn(run: string): Promise<readonly Detail[]> {
   return Promise.all(inside.map(({ job_id }) => gateway.job(job_id) as Promise<Detail>));
 }
 
-/** A run that has ended, and one of whose jobs had started. On a busy machine its time may be over before, and another run is needed. */
+/** An ended run that has started a job. On a busy machine, the deadline of a run may pass before; then another run is made. */
 function startedInTime(pipeline: string, payload: object): Promise<Detail> {
   return until(`a run of ${pipeline} starts a job in time`, async () => {
     const run = (await gateway.ran(pipeline, payload)) as Detail;
@@ -77,7 +77,7 @@ test('jobs that run end timed_out, jobs that wait are cancelled, and no join run
   const [clean] = of('clean');
   const told = clean!.result!.result as { readonly failed: readonly { readonly status: string }[] };
   expect(told).toMatchObject({ status: 'timed_out', counts: { succeeded: 0, timed_out: 1, cancelled: 2 } });
-  // In the order in which they ended.
+  // `failed` lists jobs in the order of their ends, which varies.
   expect(told.failed.map(({ status }) => status).sort()).toEqual(['cancelled', 'cancelled', 'timed_out']);
   await until('the event of the run', () => seen.some(({ data }) => data['job_id'] === run.job_id));
 });

@@ -170,7 +170,7 @@ test('the jobs of one run are listed by status, and page by page', async () => {
   expect(await list(`run=${run.job_id}&plugin=step`)).toMatchObject({ total: 26 });
   expect(await list(`parent=${run.job_id}&limit=3`)).toMatchObject({ total: 26, next_cursor: expect.any(String) });
   expect(await list(`root=${failed[0]!.job_id}`)).toMatchObject({ total: 0, jobs: [] });
-  // All that are given hold.
+  // Several filters have to match together.
   const other = await gateway.ran('fan', { list: [{}] });
   expect(await list(`run=${run.job_id}&parent=${run.job_id}&root=${run.job_id}`)).toMatchObject({ total: 26 });
   expect(await list(`run=${run.job_id}&root=${other.job_id}`)).toMatchObject({ total: 0 });

@@ -62,7 +62,7 @@ for (const id of ['job', 'run'])
     expect(stdout).toContain(
       ` waits in the queue of its schedule: the job ${first} of the schedule ${id} has not ended (since `,
     );
-    // It waits for a job and not for a time.
+    // The job waits for another job, not for a time, so `run-now` and `reschedule` do not apply.
     const now = await gateway.call('POST', `/job/${second}/run-now`);
     expect(now.body).toMatchObject({ status: 'queued', rescheduled: false });
     const later = await gateway.call('POST', `/job/${second}/reschedule`, { delay: '1s' });
@@ -87,7 +87,7 @@ for (const id of ['job', 'run'])
     const all = [first, third, ...kept.waiting.slice(2)];
     await gateway.allSettled(all);
     expect((await gateway.settled(third)).status).toBe('succeeded');
-    // None has begun before the end of the one before.
+    // Each job begins only after the one before has ended.
     const steps = gateway.journal().filter(({ name, what }) => name === id && (what === 'start' || what === 'end'));
     const order = steps.slice(steps.findIndex(({ what }) => what === 'end')).map(({ what }) => what);
     expect(order.every((what, at) => what === (at % 2 === 0 ? 'end' : 'start'))).toBe(true);

@@ -122,7 +122,7 @@ test('jitter delays the firing, and due_at is the time without it', async () => 
   expect(second! - first!).toBe(2_000);
   for (const { due_at, fired_at, late_ms, job_id } of fired) {
     const behindMs = Date.parse(fired_at!) - Date.parse(due_at);
-    // The lateness is what is not jitter.
+    // The time between due and fired is the jitter plus `late_ms`.
     expect(behindMs - late_ms!).toBeGreaterThanOrEqual(0);
     expect(behindMs - late_ms!).toBeLessThanOrEqual(1_000);
     const job = (await gateway.job(job_id!)) as Job & { readonly schedule: object };

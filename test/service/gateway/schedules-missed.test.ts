@@ -47,7 +47,7 @@ async function startAt(time: string, given = settings) {
     const { body } = await gateway.call('GET', '/schedules');
     return Object.fromEntries((body['schedules'] as Schedule[]).map(schedule => [schedule.id, schedule]));
   };
-  /** The histories once no job is running, oldest first, as `outcome due (missed)` or `reason first count`. */
+  /** The histories of these schedules, once no job is running; oldest first, as `outcome due (missed)` or `reason first count`. */
   const told = async (ids: readonly string[], isDone: (all: { [id: string]: Schedule }) => boolean = () => true) => {
     const schedules = await until('the schedules have fired', async () => {
       const found = await all();
@@ -69,7 +69,7 @@ function line({ outcome, reason, due_at, missed, count }: Firing): string {
 
 test('after a time without the service, catch_up decides', async () => {
   const { gateway, clock, all, told } = await startAt('2027-11-01T10:10:00Z');
-  // Nothing was missed before the first load.
+  // Times before a schedule was first loaded do not count as missed.
   expect(await told(['once', 'all'])).toEqual({ once: [], all: [] });
   await gateway.kill9();
   clock.set('2027-11-01T13:20:00Z');
@@ -132,7 +132,7 @@ test('schedules with many missed occurrences do not all share a turn', async () 
     const found = events.seen.filter(({ data }) => Number(data['count']) > missedMax / 2);
     return found.length === zones.length && found;
   });
-  // All events of a turn have its time. A fast machine may decide on two schedules in a turn.
+  // All events of a turn have the time of that turn. A fast machine may decide on two schedules in a turn.
   expect(new Set(told.map(({ data }) => data['at'])).size).toBeGreaterThanOrEqual(zones.length / 2);
 });
 
@@ -147,7 +147,7 @@ test('within its jitter an occurrence waits for its time, though the service res
   });
   clock.set('2027-11-01T11:00:30Z');
   const before = ({ next_run_at: at }: Schedule) => new Date(Date.parse(at) - 2_000).toISOString();
-  // The delays are hashes of id and time.
+  // The jitter of an occurrence is a hash of schedule and time, so it is known here.
   const { restarted, paused } = await all();
   expect([restarted, paused].map(schedule => schedule!.next_run_at.slice(0, 16))).toEqual([
     ...['2027-11-01T11:26', '2027-11-01T11:07'],
@@ -226,7 +226,7 @@ test('other times count from the reload, and what is removed keeps its history',
   });
   expect(shown.stdout).toMatch(/^all removed\nfired {4}succeeded 2027-11-01 11:00:00\.000/);
   expect(await gateway.call('POST', '/schedule/all/run', {})).toMatchObject({ status: 404 });
-  // Back again, it has missed nothing.
+  // A schedule that returns to the configuration has missed nothing meanwhile.
   await gateway.kill9();
   clock.set('2027-11-01T15:10:00Z');
   gateway.write(settings);
@@ -294,20 +294,20 @@ test('occurrences that are refused are tried again, and passed over when the nex
     ],
     service: { max_queue_depth: 1 },
   });
-  // It fills the queue.
+  // This call fills the queue.
   await until('it is accepted', async () => {
     const { status } = await gateway.call('POST', '/plugin/worker/handle', { payload: { gate: 'full' } });
     return status === 202;
   });
   clock.set('2027-11-01T10:59:58Z');
-  // The other schedule shows that the hour has passed.
+  // A refusal of `second` after 11:00 shows that the hour has passed; the full queue has kept `hour` from firing.
   const isRefused = ({ history: [last] }: Schedule) =>
     last?.reason === 'refused' && last.last_due_at! > '2027-11-01T11:00:01';
   expect((await told(['hour'], found => isRefused(found['second']!)))['hour']).toEqual([]);
   gateway.open('full');
   const fired = await told(['hour'], found => found['hour']!.history.length > 0);
   expect(fired['hour']).toEqual(['succeeded 11:00 (0)']);
-  // `second` goes on with the next time, and counts those that were refused.
+  // `second` goes on with its next occurrence, which counts the refused ones.
   const [passed, next] = await until('the other fires again', async () => {
     const history = (await schedules())['second']!.history.toReversed();
     const place = history.findLastIndex(({ reason }) => reason === 'refused') + 1;

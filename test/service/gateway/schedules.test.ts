@@ -252,7 +252,7 @@ describe('run by hand', () => {
       code: 'unknown_schedule',
       detail: 'there is no schedule "nobody"',
     });
-    // `uws` refuses so long a head.
+    // The server `uws` refuses a request head of this length with 431.
     expect([404, 431]).toContain((await gateway.call('GET', `/schedule/${'a'.repeat(9_000)}`)).status);
   });
 });
@@ -280,7 +280,7 @@ test('a call whose connection closes without an answer starts no job and no acti
     const { text, isClosed } = await untilClosed(Number(new URL(gateway.url).port), call + behind);
     expect([statuses(text), isClosed]).toEqual([[], true]);
   }
-  // These reach the ledger after what the first calls would have sent.
+  // These calls reach the ledger after anything that the closed connections may have sent.
   expect((await order('manual', 'run')).status).toBe(202);
   expect((await gateway.call('POST', '/actions', action)).status).toBe(202);
   expect(await counts()).toEqual([runs + 1, actions + 1]);

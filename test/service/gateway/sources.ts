@@ -41,7 +41,7 @@ export async function handle(request) {
 }
 `;
 
-/** Fails as the payload says: so many attempts (\`times\`), for good (\`retry: false\`), with \`message\`. */
+/** Fails as the payload says: its first `times` attempts, for good (`retry: false`), with the error `message`. */
 export const failing = `${journal}
 export async function handle(request) {
   const { times = Infinity, retry = true, message = 'as asked' } = request.event.payload;
@@ -52,8 +52,8 @@ export async function handle(request) {
 `;
 
 /**
- * A step that does as the event's payload says: \`fail\` (for good, with this message), \`emit\` (these events), \`wait\` (ms),
- * \`result\`; else its result is what it was given.
+ * A step that obeys the payload of the event: `fail` (for good, with this message), `emit` (these events), `wait` (ms) and `result`. Without
+ * `result`, its result is the input that it was given.
  */
 export const step = `${journal}
 export async function handle(request, { emit }) {

@@ -72,7 +72,7 @@ test('a flood of one plugin does not delay the job of another', async () => {
   const flood = await Promise.all(Array.from({ length: 200 }, () => shared.submit('flood/handle', { gate: 'flood' })));
   const single = await shared.submit('worker/handle');
   shared.open('start');
-  // Behind what the three threads hold: it ends although nothing of the flood that waits before it can.
+  // The single job runs as soon as a thread is free, although the flood was submitted before it and cannot end.
   expect(await shared.settled(single)).toMatchObject({ status: 'succeeded' });
   shared.open('flood');
   await shared.allSettled([...held, ...flood]);
@@ -106,7 +106,7 @@ test('never two at once either when one of them must run again alone', async () 
   const waiting = await gateway.submit('worker/handle', { gate: 'waiting' });
   gateway.open('die');
   await gateway.settled(killer);
-  // Both may run now; whichever is first, the other must wait for it, while others come and go.
+  // Both may run again, in any order, but not at the same time; jobs of other plugins run meanwhile.
   await until('one of them runs again', () => gateway.journal().filter(({ what }) => what === 'start').length > 2);
   for (let n = 0; n < 5; n++) await gateway.finished('echo/handle');
   gateway.open('suspect');
@@ -116,7 +116,7 @@ test('never two at once either when one of them must run again alone', async () 
   expect(overlaps(gateway.journal().filter(({ job }) => job !== killer))).toEqual([]);
 });
 
-/** Ends that come after the start of another job: their runs overlapped. A start without an end was killed. */
+/** The ends of jobs after another job has started: the two overlapped. A start without an end belongs to a killed attempt. */
 function overlaps(notes: readonly Note[]): Note[] {
   let current: string | null = null;
   const found: Note[] = [];

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 const firstPauseMs = 1;
 const pauseMsMax = 20;
-/** Of waits that take longer than a second: each look at a service costs both sides a millisecond of CPU. */
+/** The pause between checks after the first second: each check of a service costs both sides a millisecond of CPU. */
 const longPauseMsMax = 50;
 const longWaitMs = 1_000;
 

@@ -12,7 +12,7 @@ test('SIGTERM to npm start ends the service in good order, and nothing stays beh
   for (const name of ['dist', 'node_modules', 'plugins']) symlinkSync(join(root, name), join(directory, name));
   for (const name of ['package.json', 'examples']) cpSync(join(root, name), join(directory, name), { recursive: true });
   rmSync(join(directory, 'examples', 'dependency-report', 'data'), { recursive: true, force: true });
-  // Free ports, beside whatever else runs here.
+  // Listens on free ports, because others may be in use here.
   const example = join(directory, 'examples', 'dependency-report');
   writeFileSync(join(example, 'api.yaml'), 'api: { listen: 127.0.0.1:0 }\nwebhooks: { listen: 127.0.0.1:0 }\n');
   const child = spawn('npm', ['start'], { cwd: directory, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -27,7 +27,7 @@ test('SIGTERM to npm start ends the service in good order, and nothing stays beh
     void ended.then(() => reject(new Error(`npm start ended instead of getting ready:\n${said}`)));
   });
   child.kill('SIGTERM');
-  // Closed: every process that shared npm's output has ended.
+  // npm's output closes only once every process that shares it has ended.
   await ended;
   expect(spawnSync('pgrep', ['-f', directory], { encoding: 'utf8' }).stdout).toBe('');
 });

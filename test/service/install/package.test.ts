@@ -6,12 +6,12 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { install, type Packed, pack, root, shell } from './package.ts';
 
-/** Whether the binary for this process can be loaded, as the checkout shows. */
+/** Whether this platform can load the binary of uWebSockets.js, tried in the checkout. */
 const hasUws = spawnSync(process.execPath, ['-e', "require('uWebSockets.js')"], { cwd: root }).status === 0;
 
 let packed: Packed;
 let home: string;
-/** An empty project with the tarball installed; all tests use it, the one that slims it last. */
+/** An empty project with the tarball installed. All tests use it; the one that removes files from it comes last. */
 let directory: string;
 beforeAll(() => {
   home = mkdtempSync(join(tmpdir(), 'headgate-pack-'));
@@ -37,7 +37,7 @@ test('installed in an empty directory it makes a gateway, serves it, runs a pipe
   );
   expect(said).toBe('good morning everybody\n');
   const token = shell(directory, 'cat gateway/data/api-token').trim();
-  // A process of its own writes it, so its file must be in the package.
+  // A separate process writes the backup, so the package must contain its file.
   const backup = await fetch(`${url}/system/backup`, { method: 'POST', headers: { Authorization: `Bearer ${token}` } });
   expect(await backup.json()).toMatchObject({ counts: { runs_unsettled: 0 } });
   for (const runtime of ['worker', 'typescript', 'process']) {

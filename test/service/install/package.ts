@@ -37,7 +37,7 @@ export function install(directory: string, tarball: string): string {
   return directory;
 }
 
-/** Runs a line of shell there, with the commands of the directory's packages on the PATH; throws what it said when it fails. */
+/** Runs a line of shell in the directory, with the commands of its packages on the PATH; throws its output if it fails. */
 export function shell(directory: string, line: string, node = process.execPath): string {
   const PATH = [join(directory, 'node_modules', '.bin'), join(node, '..'), process.env['PATH']].join(':');
   const { status, stdout, stderr } = spawnSync('bash', ['-c', line], {

@@ -1,4 +1,4 @@
-// From the packed tarball to what is published: platform packages are made from pinned binaries, and named once they are there.
+// From the packed tarball to what is published: platform packages are made from pinned binaries, and named as dependencies once they are published.
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -102,7 +102,7 @@ async function startRegistry(published: ReadonlySet<string>): Promise<string> {
 
 type Ended = { readonly status: number | null; readonly stderr: string };
 
-/** The registry answers from this process, so it must not be held up. */
+/** Runs asynchronously, because the registry is in this process and has to answer meanwhile. */
 function release(tarball: string, registry: string): Promise<Ended> {
   const child = spawn(process.execPath, ['dist/packaging/release.js', tarball], {
     cwd: root,

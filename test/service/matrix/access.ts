@@ -24,11 +24,11 @@ export type ScopeName = (typeof everyScope)[number];
 
 export type Access = {
   readonly route: string;
-  /** What is asked for; JOB and ACTION stand for ids. */
+  /** The path of the request; JOB and ACTION stand for ids. */
   readonly path: string;
-  /** Needs no authentication, the admin token of the vault, any token of the API, or one with one of these. */
+  /** Who may call the route: everybody, the admin token of the vault, any API token, or API tokens with one of these scopes. */
   readonly allowed: 'open' | 'admin' | 'token' | readonly ScopeName[];
-  /** For those who may. */
+  /** The status for a caller who may call the route. */
   readonly status: number;
 };
 
@@ -41,7 +41,7 @@ export const accessTable: readonly Access[] = [
   row('POST /plugin/{plugin}/{command}', '/plugin/echo/say', ['plugin:ro', 'plugin:rw', '*'], 202),
   row('POST /plugin/{plugin}/{command}', '/plugin/echo/handle', ['plugin:rw', '*'], 202),
   row('POST /plugin/{plugin}/{command}', '/plugin/echo/say?wait=30s', ['plugin:ro', 'plugin:rw', '*'], 200),
-  // Without a body, for those who may.
+  // The request has no body, so a caller who may call the route gets 400.
   row('POST /plugin/{plugin}/{command}/batch', '/plugin/echo/say/batch', ['plugin:ro', 'plugin:rw', '*'], 400),
   row('POST /plugin/{plugin}/{command}/batch', '/plugin/echo/handle/batch', ['plugin:rw', '*'], 400),
   row('POST /pipeline/{pipeline}/batch', '/pipeline/later/batch', ['plugin:rw', '*'], 400),
@@ -62,7 +62,7 @@ export const accessTable: readonly Access[] = [
   // The job has ended. A rerun needs the scope of the command, too.
   row('POST /job/{job_id}/cancel', '/job/JOB/cancel', ['jobs:rw', '*'], 409),
   row('POST /job/{job_id}/run-now', '/job/JOB/run-now', ['jobs:rw', '*'], 409),
-  // Without a body, for those who may.
+  // The request has no body, so a caller who may call the route gets 400.
   row('POST /job/{job_id}/reschedule', '/job/JOB/reschedule', ['jobs:rw', '*'], 400),
   row('POST /job/{job_id}/rerun', '/job/JOB/rerun', ['*'], 202),
   // 4.3
@@ -77,7 +77,7 @@ export const accessTable: readonly Access[] = [
   row('GET /openapi-control.json', '/openapi-control.json', 'token'),
   row('GET /whoami', '/whoami', 'token'),
   row('POST /ui/code', '/ui/code', 'token'),
-  // Without a code.
+  // The request has no sign-in code.
   row('POST /ui/session', '/ui/session', 'open', 400),
   row('POST /ui/session/end', '/ui/session/end', 'token'),
   row('GET /.well-known/ai-plugin.json', '/.well-known/ai-plugin.json', 'open'),
@@ -131,7 +131,7 @@ export const accessTable: readonly Access[] = [
   }),
 ];
 
-/** What a caller with these scopes gets to see of a job's outcome. */
+/** Whether a caller with these scopes sees the outcome of a job. */
 export const outcomeTable: readonly (readonly [path: string, scopes: readonly ScopeName[], shown: boolean])[] = [
   ['/job/JOB', ['jobs:status:ro'], false],
   ['/job/JOB?wait=30s', ['jobs:status:ro'], false],
@@ -152,7 +152,7 @@ export const outcomeTable: readonly (readonly [path: string, scopes: readonly Sc
   ['/job-logs?include_result=true&job_id=JOB', ['*'], true],
 ];
 
-/** To whom the stopwatch names jobs. */
+/** Which scopes see the ids of jobs in the stopwatch. */
 export const exemplarsTable: readonly (readonly [scopes: readonly ScopeName[], shown: boolean])[] = [
   [['jobs:status:ro'], false],
   [['jobs:status:ro', 'jobs:result:ro'], false],
@@ -161,7 +161,7 @@ export const exemplarsTable: readonly (readonly [scopes: readonly ScopeName[], s
   [['*'], true],
 ];
 
-/** Who gets sub-spans of the stopwatch. */
+/** Which scopes see the sub-spans in the stopwatch. */
 export const subsTable: readonly (readonly [scopes: readonly ScopeName[], shown: boolean])[] = [
   [['jobs:status:ro'], false],
   [['jobs:status:ro', 'jobs:result:ro'], true],

@@ -4,7 +4,7 @@ import { everyScope, type ScopeName } from './access.ts';
 export type Caller = {
   readonly what: string;
   readonly authorization: string | null;
-  /** Null: no one whom the service knows. */
+  /** Null for a caller without a valid token. */
   readonly scopes: readonly ScopeName[] | null;
 };
 

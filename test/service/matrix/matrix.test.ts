@@ -42,7 +42,7 @@ beforeAll(async () => {
 type Ask = { readonly body?: string; readonly type?: string };
 type Said = { readonly status: number; readonly headers: Headers; readonly text: string };
 
-/** A stream is let go once its head is there. */
+/** Sends a request. If the answer is a stream, it is closed after its head. */
 async function ask(method: string, path: string, caller: Caller, { body, type }: Ask = {}): Promise<Said> {
   const { authorization } = caller;
   const headers = {
@@ -50,7 +50,7 @@ async function ask(method: string, path: string, caller: Caller, { body, type }:
     ...(type === undefined ? {} : { 'Content-Type': type }),
   };
   const url = gateway.url + path.replace('JOB', job).replace('ACTION', action);
-  // Bytes: for a string fetch would make up a Content-Type.
+  // The body is sent as bytes, because `fetch` adds a Content-Type to a string.
   const answer = await fetch(url, { method, headers, body: body === undefined ? null : Buffer.from(body) });
   const isStream = answer.headers.get('content-type') === 'text/event-stream';
   if (isStream) await answer.body?.cancel();
@@ -72,7 +72,7 @@ function wanted({ allowed, status }: Access, caller: Caller): number {
 
 const nobody = callers[0]!;
 const everything = callerWith('*');
-/** A known caller who may not. */
+/** A caller with a valid token that lacks the scope for this route. */
 function outsider({ allowed }: Access): Caller {
   return callerWith(everyScope.findLast(scope => !allowed.includes(scope))!);
 }
@@ -110,7 +110,7 @@ describe.each(accessTable)('$route, asked as $path', access => {
 });
 
 describe('refusals come in their order', () => {
-  // Wrong in every way that may come later.
+  // Wrong in every way that is checked after the token and its scopes.
   const wrong: Ask = { type: 'text/plain', body: `{${'x'.repeat(bodyBytesMax)}` };
   const guarded = accessTable.filter(({ allowed }) => allowed !== 'open');
   // A pause may outlive its target: resuming looks up no name.
@@ -121,11 +121,11 @@ describe('refusals come in their order', () => {
   const bodied = accessTable.filter(
     ({ route, path }) => /^POST \/(plugin|pipeline|vault)\//.test(route) && !path.includes('?'),
   );
-  /** Who may do everything with it. */
+  /** A caller who may call the route. */
   const insider = ({ allowed }: Access) => (allowed === 'admin' ? admin : everything);
   const wrongFor = (method: string): Ask => (method === 'GET' ? {} : wrong);
 
-  /** With names that nobody has. */
+  /** The path with names and ids that do not exist. */
   const unknown = ({ path }: Access) =>
     path
       .replace(/\?.*/, '')

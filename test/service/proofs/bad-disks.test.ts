@@ -1,4 +1,4 @@
-// Disks that take long for each sync, and that take nothing any more: what callers are told, and what is there afterwards.
+// Disks whose syncs take long, and disks that take no more writes: what callers are answered, and what is stored afterwards.
 // A full disk is filled in test/service/crash/disk.test.ts.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -15,7 +15,7 @@ const syncMs = 200;
 const writes = 'pwrite64,writev,fdatasync';
 const gateway = new Gateway(workload);
 
-/** The next start has the ledger on a disk like this. */
+/** Has the next start run under strace, which injects this fault into these system calls on files of the ledger. */
 function diskThat(does: string, calls: string): void {
   const ledger = ledgerFiles(join(gateway.directory, 'data'));
   const words = ['-D', '-f', '-qq', '--seccomp-bpf', '-o', '/dev/null', ...ledger];
@@ -50,7 +50,7 @@ describe.skipIf(!hasStrace)('a disk', () => {
     }
     accepted.push(...(await all));
     expect(performance.now() - startMs).toBeGreaterThan(syncMs);
-    // Answers between commits: the main thread waits for none.
+    // Reads are answered during commits, because the main thread does not wait for commits.
     expect(looks).toBeGreaterThan(5);
     for (const id of accepted) expect(await gateway.settled(id)).toMatchObject({ status: 'succeeded' });
     await gateway.kill9();
@@ -95,7 +95,7 @@ describe.skipIf(!hasStrace)('a disk', () => {
     idle.launch({ through: ['strace', ...words, '-e', 'trace=fsync', '-e', 'inject=fsync:error=EIO'] });
     await idle.start();
     expect((await idle.call('POST', '/control/plugin/echo/pause', {})).status).toBe(200);
-    // Both fill a segment of the log; the jobs do not run.
+    // Together these two payloads fill a segment of the log. Their jobs do not run, because the plugin is paused.
     const payload = { text: 'x'.repeat(600_000) };
     for (const _ of [1, 2]) expect((await idle.call('POST', '/plugin/echo/handle', { payload })).status).toBe(202);
     expect(await idle.ended).toEqual({ status: 74, signal: null });

@@ -14,9 +14,9 @@ import { workload } from './workload.ts';
 
 const steps = cyclesOf({ deep: 60, quick: 6 });
 const hourMs = 3_600_000;
-/** All steps together stay below the age at which jobs are pruned. */
+/** The clock stays within this span, which is shorter than the age at which jobs are pruned. */
 const hoursMax = 20;
-/** Of jobs that wait for their next attempt at most 20 ms. */
+/** How long a job may take to end; jobs wait for their next attempt at most 20 ms. */
 const endMsMax = 20_000;
 const preload = fileURLToPath(new URL('./clock.cjs', import.meta.url));
 

@@ -1,4 +1,4 @@
-// The n-th call of the system that writes the ledger fails, or is the last one: no answer for what was not committed, no hang, and
+// The n-th system call that writes the ledger fails, or the service is killed at it: nothing uncommitted is acknowledged, nothing hangs, and
 // the next start goes on from what is on disk.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,14 +11,14 @@ import { Judge } from './power-cuts/judges.ts';
 import { hasStrace, ledgerFiles, readCalls } from './strace.ts';
 import { callOnce, workload } from './workload.ts';
 
-/** Of all calls, one in so many is tried: each with every fault where it is 1, else with one of them by turns. */
+/** One in so many trials is run. With 1, each call fails with each fault; otherwise the faults take turns. */
 const step = countOf({ deep: 4, quick: 20 });
 const rounds = 3;
-/** For an answer, and for the end of a service that cannot go on. */
+/** The time for an answer, and for the end of a service that cannot go on. */
 const hangMsMax = 5_000;
-/** For a job to end: retries, pauses and a busy machine included. */
+/** The time for a job to end, with retries and pauses, on a busy machine. */
 const endMsMax = 30_000;
-/** Reached by no scenario. */
+/** More calls than any trial makes: the fault never strikes. */
 const never = 65_535;
 
 const writingCalls = ['writev', 'pwrite64', 'fdatasync', 'write', 'fsync', 'rename'] as const;
@@ -62,7 +62,7 @@ describe.skipIf(!hasStrace)('a call of the system', { timeout: 3_600_000 }, () =
   });
 });
 
-/** Every call of a service that is not disturbed, with every fault; those of one fault are spread over all calls. */
+/** Every call of an undisturbed service, with every fault. The order of the faults changes from call to call. */
 async function allTrials(): Promise<readonly Trial[]> {
   const file = launchWith({ name: 'fdatasync', nth: never, fault: 'error=EIO' });
   await gateway.start();
@@ -78,18 +78,18 @@ async function allTrials(): Promise<readonly Trial[]> {
   return counted.flatMap((call, n) => faults.map((_, place) => ({ ...call, fault: faults[(n + place) % 3]! })));
 }
 
-/** The next start has this fault; the file that tells its calls. */
+/** Has the next start run with this fault; returns the file to which strace writes the calls. */
 function launchWith({ name, nth, fault }: Trial): string {
   const file = join(scratch, 'calls');
   const ledger = ledgerFiles(join(gateway.directory, 'data'));
   const traced = ['-e', `trace=${writingCalls}`, '-e', `inject=${name}:${fault}:when=${nth}`];
-  // Signals are lost where strace filters with seccomp.
+  // With a seccomp filter, strace loses injected signals.
   const filter = fault.startsWith('signal') ? [] : ['--seccomp-bpf'];
   gateway.launch({ through: ['strace', '-D', '-f', '-qq', ...filter, '-o', file, ...ledger, ...traced] });
   return file;
 }
 
-/** What was wrong with a service whose n-th call failed, and how it ended. */
+/** Runs a trial; returns what was wrong with the service, and how it ended. */
 async function hold(trial: Trial): Promise<{ readonly problems: string[]; readonly end: string }> {
   launchWith(trial);
   const problems: string[] = [];
@@ -110,7 +110,7 @@ async function hold(trial: Trial): Promise<{ readonly problems: string[]; readon
   return { problems: [...problems, ...wrong], end: end === null ? 'went on' : endText(end) };
 }
 
-/** Where LMDB could not write a page, lmdb-js 3.5.6 overruns the buffer of its message: the C library aborts, or the process crashes. */
+/** Whether the service may end so. If LMDB cannot write a page, lmdb-js 3.5.6 overruns the buffer of its message, so that the process aborts. */
 function isAllowed({ status, signal }: Ended, { name, fault }: Trial): boolean {
   if (fault.startsWith('signal')) return signal === 'SIGKILL';
   return status === 74 || ((signal === 'SIGABRT' || signal === 'SIGSEGV') && name !== 'fdatasync');
@@ -120,7 +120,7 @@ function endText({ status, signal }: Ended): string {
   return signal ?? `exit ${status}`;
 }
 
-/** Calls, and reads how they end; whether the service was gone before the end. */
+/** Makes all calls, and reads how their jobs end. Returns whether the service was gone before. */
 async function callUntilGone(problems: string[]): Promise<boolean> {
   try {
     for (let round = 0; round < rounds; round++) {
@@ -161,7 +161,7 @@ async function endOf(id: string, problems: string[]): Promise<string | null> {
   return 'unreadable';
 }
 
-/** Fails where it takes as long as a hang. */
+/** Rejects if the promise takes longer than `hangMsMax`. */
 async function within<T>(what: string, promise: Promise<T>): Promise<T> {
   let late: NodeJS.Timeout | undefined;
   const hang = new Promise<never>((_, reject) => {

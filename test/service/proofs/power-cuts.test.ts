@@ -1,4 +1,4 @@
-// Cuts of the power: the disk as a cut at any write may leave it opens, has all that was answered, and keeps what was read.
+// Power cuts: whatever a cut at any write leaves of the disk, the state opens, has each acknowledged job, and keeps each end that was read.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,7 +14,7 @@ import { type Call, hasStrace, readCalls } from './strace.ts';
 import { callOnce, workload } from './workload.ts';
 
 const images = countOf({ deep: 2000, quick: 20 });
-/** Of them, the last of so many is started as a service, and runs to its end. */
+/** Of each so many images, a service is started on the last one, and runs all its jobs to their end. */
 const startedEvery = cyclesOf({ deep: 50, quick: 20 });
 const rounds = cyclesOf({ deep: 25, quick: 4 });
 /** How likely a cut keeps a sector that was not synced. */
@@ -64,7 +64,7 @@ describe.skipIf(!hasStrace)('a cut of the power', { timeout: 3_600_000 }, () => 
         wrong.push(...(await startedFrom(state, told)).map(what => `${moment}: ${what}`));
     });
     expect(wrong.slice(0, 20)).toEqual([]);
-    // Of each round the jobs of its calls, and that of its delivery.
+    // Each round has four calls and one delivery, with a job each.
     expect(accepted).toBeGreaterThanOrEqual(5 * rounds);
   });
 
@@ -124,7 +124,7 @@ type Cut = {
   readonly number: number;
 };
 
-/** Cuts the power so many times, at moments that are spread over all changes of the disk. */
+/** Simulates `images` power cuts, at moments that are spread over all changes of the disk. */
 async function cut(
   { images, ignoresSyncs }: { readonly images: number; readonly ignoresSyncs: IgnoredSyncs },
   look: (cut: Cut) => Promise<void>,
@@ -149,7 +149,7 @@ async function cut(
   expect(number).toBe(images);
 }
 
-/** A service on this state ends all jobs that were accepted; what is wrong with them. */
+/** Starts a service on this state, which has to end all accepted jobs; returns what is wrong with them. */
 async function startedFrom(state: string, { accepted, ended }: Replay['told']): Promise<string[]> {
   const started = new Gateway({ ...settings, state: { path: state } });
   onTestFinished(() => started.discard());

@@ -9,7 +9,7 @@ if (!hasStrace) console.log('SKIPPED: what needs strace, which is not installed'
 /** How many segments of the log a service may begin in these proofs. */
 const segmentsMax = 8;
 
-/** Words that let strace see only the files that the next start on this state writes its ledger to. */
+/** Options of strace that limit it to the files to which the next start on this state writes the ledger. */
 export function ledgerFiles(state: string): string[] {
   const log = join(state, 'log');
   const numbers = existsSync(log) ? readdirSync(log).map(name => Number.parseInt(name, 10)) : [];
@@ -24,9 +24,9 @@ export function ledgerFiles(state: string): string[] {
 export type Call = {
   readonly thread: number;
   readonly name: string;
-  /** As they are known when the call begins. */
+  /** The arguments, as far as they are known when the call begins. */
   readonly words: string;
-  /** What it gave back; null: it has only begun. */
+  /** The return value; null at the beginning of the call. */
   readonly result: number | null;
 };
 
@@ -71,7 +71,7 @@ export function fileOf(words: string): { readonly descriptor: number; readonly p
   return descriptor === undefined ? null : { descriptor: Number(descriptor), path: plain(path!) };
 }
 
-/** A path as it is: with `-xx` its bytes are in hex. */
+/** Decodes a path, whose bytes `strace -xx` writes in hex. */
 export function plain(path: string): string {
   return Buffer.from(
     path.replaceAll(/\\x([0-9a-f]{2})/g, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16))),

@@ -1,4 +1,4 @@
-// A disk as a file system sees it: what is on it for sure, and what was written since the last sync, of which a cut of the power keeps any part.
+// A model of a disk: what is durable, and what was written since the last sync, of which a power cut keeps any part.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Random } from '../../crash/random.ts';
@@ -10,9 +10,9 @@ type Version = { readonly bytes: Buffer; readonly write: Write };
 export type Write = { isDone: boolean };
 
 class File {
-  /** Each sector as it was written, oldest first: the first is on the disk for sure. */
+  /** The versions of each sector, oldest first. The first one is durable. */
   readonly #sectors = new Map<number, Version[]>();
-  /** Its length: on the disk for sure, and as programs see it. */
+  /** The length of the file: what is durable, and what programs see. */
   #durableBytes = 0;
   bytes = 0;
 
@@ -38,7 +38,7 @@ class File {
     this.bytes = bytes;
   }
 
-  /** What had been written before the sync began. */
+  /** The writes that have ended, which a sync that begins at this moment makes durable. */
   written(): ReadonlySet<Write> {
     const all = [...this.#sectors.values()].flat().map(({ write }) => write);
     return new Set(all.filter(({ isDone }) => isDone));
@@ -52,7 +52,7 @@ class File {
     this.#durableBytes = this.bytes;
   }
 
-  /** As a cut may leave it. */
+  /** The content of the file as a power cut may leave it; `keeps`: how likely a sector that was not synced is kept. */
   image({ between }: Random, keeps: number): Buffer {
     const image = Buffer.alloc(this.bytes);
     let length = this.#durableBytes;
@@ -84,7 +84,7 @@ class Directory {
     this.#changes = [];
   }
 
-  /** A journal keeps changes in their order: a cut keeps those up to some moment. */
+  /** The names after a power cut. A file system's journal keeps changes in order, so a cut keeps those up to some moment. */
   image({ between }: Random): ReadonlyMap<string, Node> {
     const names = new Map(this.#durable);
     for (const change of this.#changes.slice(0, between(0, this.#changes.length))) change(names);
@@ -92,7 +92,7 @@ class Directory {
   }
 }
 
-/** Everything below one directory, which is on the disk for sure. */
+/** Everything below one directory, which is itself durable. */
 export class Disk {
   readonly #root = new Directory();
 
@@ -132,7 +132,7 @@ export class Disk {
     directory.change(names => names.delete(name));
   }
 
-  /** Of a directory: its names. */
+  /** Makes the names in a directory durable. Returns whether the path is a directory. */
   syncDirectory(path: string): boolean {
     const node = this.#find(path);
     if (node instanceof Directory) node.sync();

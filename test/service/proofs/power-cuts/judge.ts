@@ -1,4 +1,4 @@
-// A process that opens what cuts have left, and tells what is wrong: damaged pages may end it, which is an answer too.
+// A process that opens images of a disk after a power cut, and reports what is wrong. If damaged pages crash it, that is a finding, too.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { findJob } from '../../../../actors/job/views/jobs.ts';
@@ -15,7 +15,7 @@ export type Image = {
   readonly state: string;
   readonly accepted: readonly string[];
   readonly ended: readonly (readonly [id: string, status: string])[];
-  /** Whether a command had said that there is one. */
+  /** Whether the command that creates the vault had ended before the cut. */
   readonly hasVault: boolean;
 };
 
@@ -30,7 +30,7 @@ async function judge({ state, accepted, ended, hasVault }: Image): Promise<strin
   }
 }
 
-/** With the key that lies beside the ledger; throws where it does not open. */
+/** Opens the vault with the key beside the ledger; throws if it does not open. */
 function openVault(statePath: string): void {
   const place = { statePath, keys: { file: join(statePath, 'vault.key'), variable: undefined } };
   withStore(place, store => heldVault(store, place.keys));

@@ -1,4 +1,4 @@
-// Judges of images: processes that take one after the other, and are replaced when an image ends them.
+// Judges of images: each is a process that checks one image after the other, and is replaced if an image crashes it.
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { Image } from './judge.ts';

@@ -3,7 +3,7 @@ import { relative } from 'node:path';
 import { bytesOf, type Call, fileOf, plain } from '../strace.ts';
 import { Disk, type Write } from './disk.ts';
 
-/** What callers had been told: by the answers that the service had begun to send. */
+/** What callers know, by the answers that the service had begun to send. */
 export type Told = {
   /** Jobs that were answered with 202. */
   readonly accepted: Set<string>;
@@ -19,28 +19,25 @@ export const tracedCalls = [
 ];
 
 const terminal = ['succeeded', 'failed', 'timed_out', 'dead', 'cancelled'];
-/** Of LMDB: it is made anew by whoever opens the store first, whatever is in it. */
+/** The lock file of LMDB: the first process that opens the store creates it anew, so its content does not matter. */
 const mapped = /(^|\/)lock\.mdb$/;
 
-/** Stands among the calls where the command that makes the vault has ended. */
+/** A mark among the calls: the command that creates the vault has ended. */
 export const vaultIsMade: Call = { thread: 0, name: 'vault', words: '', result: 0 };
 
 /** Whether the syncs of the file are lost; its path is relative to the root. */
 export type IgnoredSyncs = (path: string) => boolean;
 
-/**
- * `root`: the directory whose content is modelled. `ignoresSyncs`: of which files the disk promises and does not keep. After each
- * call `look` is told whether it has changed what a cut leaves.
- */
+/** `root`: the directory whose content is modelled. `ignoresSyncs`: the files whose syncs the disk confirms, but does not carry out. */
 export class Replay {
   readonly disk = new Disk();
   readonly told: Told = { accepted: new Set(), ended: new Map(), hasVault: false };
   readonly #root: string;
   readonly #ignoresSyncs: IgnoredSyncs;
-  /** By descriptor and path. */
+  /** The position in each open file, by descriptor and path. */
   readonly #offsets = new Map<string, number>();
   readonly #syncing = new Set<string>();
-  /** What threads are at. */
+  /** The writes and syncs that have begun and not ended, by thread. */
   readonly #writes = new Map<number, Write>();
   readonly #syncs = new Map<number, ReadonlySet<Write>>();
 
@@ -49,7 +46,7 @@ export class Replay {
     this.#ignoresSyncs = ignoresSyncs;
   }
 
-  /** Whether a cut behind it finds the disk otherwise than before it. */
+  /** Applies a call. Returns whether a power cut after it could leave something else than before it. */
   play(call: Call): boolean {
     const { name, words, result } = call;
     if (call === vaultIsMade) this.told.hasVault = true;
@@ -103,7 +100,7 @@ export class Replay {
     return true;
   }
 
-  /** A file is opened, or its name changes. */
+  /** Applies a call that opens a file or changes a name. */
   #name({ name, words, result }: Call): boolean {
     const [from, to] = bytesOf(words).map(bytes => this.#inside(plain(bytes.toString('latin1'))));
     if (name === 'openat') return from != null && this.#open(from, words, result!);
@@ -131,7 +128,7 @@ export class Replay {
     const text = bytes?.toString() ?? '';
     if (!text.startsWith('HTTP/1.1 ')) return false;
     const body = text.slice(text.indexOf('\r\n\r\n') + 4);
-    // The rest of the answer follows in another packet, and who called does not know the job yet.
+    // The body follows in another packet, so the caller does not know the job yet.
     if (body === '') return false;
     if (text.startsWith('HTTP/1.1 202')) this.told.accepted.add(String(JSON.parse(body).job_id));
     if (!text.startsWith('HTTP/1.1 200') || !body.startsWith('{"job_id"')) return false;
@@ -146,7 +143,7 @@ export class Replay {
   }
 }
 
-/** Files that are written through memory are not modelled: there may be none but these. */
+/** Mappings with write access, except of the lock file. The model lacks writes through memory, so there may be none. */
 export function writableMaps(calls: readonly Call[]): string[] {
   const maps = calls.filter(
     ({ name, words, result }) =>
