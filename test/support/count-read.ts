@@ -1,4 +1,4 @@
-// Counts what is read of a store, so that tests can bound the work behind an answer by its own measure.
+// Counts what is read of a store, so that tests can limit the work for an answer by a count instead of a time.
 import type { Store, Table } from '../../runtime/store/store.ts';
 
 /** From now on counts the records of these tables that are read. The function returns how many were read since its last call. */

@@ -1,12 +1,12 @@
 // Whether the long proofs run in full (`npm run test:deep`) or in part (`npm test`).
 export const isDeep = process.env['TEST_DEEP'] === '1';
 
-/** How much of a proof this run does. */
+/** The number of repetitions of a proof in this run. */
 export function cyclesOf(proof: { readonly deep: number; readonly quick: number }): number {
   return isDeep ? proof.deep : proof.quick;
 }
 
-/** The same, for the one figure of a proof that its command takes: `npm run crash -- --cycles 1000`. */
+/** As `cyclesOf`, for the one number of a proof that its command can override: `npm run crash -- --cycles 1000`. */
 export function countOf(proof: { readonly deep: number; readonly quick: number }): number {
   return Number(process.env['TEST_COUNT'] ?? cyclesOf(proof));
 }

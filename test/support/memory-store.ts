@@ -11,13 +11,13 @@ import {
   tables,
 } from '../../runtime/store/store.ts';
 
-/** It never changes: a write puts another one in its place. */
+/** An entry never changes: a write replaces it. */
 type Entry = { readonly key: Buffer; readonly value: Uint8Array };
 type Sheet = { readonly entries: Map<string, Entry> /** In order. */; readonly names: string[] };
 
 /**
- * `beforeCommit` may throw StoreFull or StoreFault; the batch then leaves no trace. `copies: false`: nobody changes the values of a batch, and
- * the store keeps them as they are.
+ * `beforeCommit` may throw StoreFull or StoreFault; the batch then leaves no trace. With
+ * `copies: false`, the store keeps the values of a batch themselves, so nobody may change them.
  */
 export function openMemoryStore(
   beforeCommit: (batch: Batch) => void = () => {},
@@ -58,7 +58,7 @@ function openMemory<T extends string>(
     keys: (table, range) => entriesIn(table, range).map(({ key }) => key),
     count: table => lmdb.get(table)!.names.length,
     refresh() {},
-    // Further use counts as opening it again.
+    // The store can be used again after it is closed, as if it were reopened.
     close() {
       fault = null;
     },
@@ -92,7 +92,7 @@ function openMemory<T extends string>(
 
 /** How many of the sorted keys are below this one. */
 function placeOf(keys: readonly string[], key: string): number {
-  // Most new keys come behind all others.
+  // Most new keys are greater than all others.
   if (keys.length > 0 && keys[keys.length - 1]! < key) return keys.length;
   let low = 0;
   for (let high = keys.length; low < high; ) {

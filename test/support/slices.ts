@@ -1,4 +1,4 @@
-// Sliced work of its own, for tests of what slices.
+// Runs sliced work by itself, for tests of sliced functions.
 import { type Sliced, Slices } from '../../runtime/slices.ts';
 
 export function inSlices<T>(work: Sliced<T>, begin: () => void): Promise<T> {

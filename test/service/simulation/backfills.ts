@@ -1,5 +1,5 @@
-// Backfills of schedules: what somebody asks for. That each occurrence of the past fires once, and none is left out, is checked at each
-// commit (schedule-model.ts).
+// Backfills of schedules, as callers request them. Each commit is checked for occurrences that fire twice or are left out
+// (schedule-model.ts).
 import { type ActionPlan, type ActionResult, noSelection } from '../../../actors/job/records/action.ts';
 import { headgatePlugin } from '../../../actors/job/records/job.ts';
 import { readSchedule } from '../../../actors/schedule/records/schedule.ts';
@@ -22,7 +22,7 @@ export class Backfills {
     this.#dice = dice;
   }
 
-  /** Asks for a time around the last occurrences of a schedule; null: there is none. */
+  /** Requests a period around the last occurrences of a schedule. Null if the drawn schedule does not exist. */
   next(): ActionPlan | null {
     const dice = this.#dice;
     const schedule = `schedule-${dice.below(3)}`;
@@ -44,7 +44,7 @@ export class Backfills {
     };
   }
 
-  /** At the end: they say of as many occurrences as they have fired that they have fired them. */
+  /** At the end: the results of the backfills must count as many occurrences as they have fired. Returns that number. */
   ends(): number {
     let told = 0;
     let areAllTold = true;

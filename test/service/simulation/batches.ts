@@ -9,13 +9,13 @@ export const batchMax = 9;
 
 type Batch = {
   readonly plugin: string;
-  /** Of runs. */
+  /** Only for a batch of runs. */
   readonly pipeline?: string;
   readonly actor: 'job' | 'pipeline';
   readonly message: object;
 };
 
-/** Each payload has one of the numbers. */
+/** A batch with one payload for each number, which the payload has as `n`. */
 export function batchOf(dice: Dice, numbers: readonly number[]): Batch {
   const submittedBy = dice.pick(['x', 'y']);
   if (dice.chance(0.4)) {

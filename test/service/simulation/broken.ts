@@ -1,7 +1,7 @@
-// What a world says when the product did what it must not do.
+// The error of a world in which the product did something wrong.
 
 export class Broken extends Error {
-  /** The first of this world. The product survives what is thrown within a turn: nobody may overlook it. */
+  /** The first error of this world. It is kept, because the product catches errors that are thrown within a turn. */
   static first: Broken | null = null;
 
   constructor(message: string) {

@@ -1,4 +1,4 @@
-// The callers of a world: what they ask, what they are answered, and what therefore must be so, whatever fails.
+// The callers of a world: what they ask, what they are answered, and what must hold because of these answers, whatever fails.
 import type { Observed } from '../../../actors/hub/protocol.ts';
 import type { CancelReply } from '../../../actors/job/cancel/cancel-protocol.ts';
 import type { IdempotencyKey, SubmitJobsReply, SubmitReply } from '../../../actors/job/protocol.ts';
@@ -20,13 +20,13 @@ import { called } from './setup.ts';
 import type { Times } from './times.ts';
 import type { VaultModel } from './vault-model.ts';
 
-/** `maybe`: nobody was answered, since the process ended. */
+/** `maybe`: the process ended before the answer, so the job may or may not exist. */
 export type Fate = { readonly kind: 'maybe' | 'refused' } | { readonly kind: 'accepted'; readonly id: string };
 type Ask =
   | {
       readonly kind: 'submit';
       readonly plugin: string;
-      /** Of runs. */
+      /** Only for runs. */
       readonly pipeline?: string;
       readonly numbers: readonly number[];
       readonly watch: boolean;
@@ -47,10 +47,10 @@ type Message = { readonly actor: 'job' | 'pipeline' | 'vault'; readonly message:
 /** A request with a key, that may be repeated. */
 type Keyed = { readonly message: Message; readonly ask: Ask; readonly untilUs: number };
 
-/** For so long a request with a key may be repeated: less than the service remembers it, and its clock is set back. */
+/** How long a request with a key is repeated: less than the day for which the service remembers keys, because the clock may be set back. */
 const repeatableUs = 20 * 3_600_000_000;
 
-/** Jobs that there were at any time. */
+/** All jobs that ever existed. */
 type KnownJobs = {
   readonly find: (id: string) => KnownJob | undefined;
   /** Whether its tree has lost a record. */
@@ -234,7 +234,7 @@ export class Callers {
     return [this.#send({ kind: 'rerun', rerun }, actor, message, null, 0)];
   }
 
-  /** The ledger hears nothing of it. */
+  /** A caller that waits for a job goes away. The ledger is not told. */
   #leave(): void {
     this.waiting.delete(this.#dice.pick([...this.waiting]));
   }
@@ -255,14 +255,14 @@ export class Callers {
     return { actor, message: { ...message, replyTo } };
   }
 
-  /** Somebody ends the service, in good order. */
+  /** Somebody stops the service gracefully. */
   stop(): ReplyTo {
     const replyTo = { ask: ++this.#asked };
     this.#asks.set(replyTo.ask, { kind: 'stop' });
     return replyTo;
   }
 
-  /** A message whose handling throws: where it asks, it must be answered all the same. */
+  /** A message whose handling throws; it must be answered all the same. */
   poison(): Message {
     const { actor, message } = this.#submit(0);
     const thrower = {
@@ -273,7 +273,7 @@ export class Callers {
     return { actor, message: Object.defineProperties({ ...message }, Object.getOwnPropertyDescriptors(thrower)) };
   }
 
-  /** `isOver`: the disk has failed, and nobody knows what it has written; who is refused may have a job all the same. */
+  /** `isOver`: the disk has failed, and what it has written is unknown: a refused request may still have made a job. */
   answered(to: ReplyTo, value: unknown, isOver: boolean): void {
     const ask = this.#asks.get(to.ask);
     holds(ask !== undefined, () => `ask ${to.ask} is answered twice, or was never asked: ${JSON.stringify(value)}`);
@@ -307,7 +307,7 @@ export class Callers {
     if (status === 'queued' || status === 'running') this.waiting.add(formatId(id));
   }
 
-  /** Law 1: who is told of a job finds it on disk. */
+  /** A job that was acknowledged must be on disk. */
   #settleFate(
     number: number,
     id: JobId | null,
@@ -317,7 +317,7 @@ export class Callers {
   ): void {
     const known = this.fates.get(number)!;
     if (id === null) {
-      // A repeated request may be refused while the first one was taken, or may have been.
+      // A repeated request with a key may be refused although the first one was, or may have been, accepted.
       if (known.kind === 'maybe' && !this.#isKeyed(number)) this.fates.set(number, { kind: 'refused' });
       return;
     }
@@ -328,7 +328,7 @@ export class Callers {
     );
     this.fates.set(number, { kind: 'accepted', id: text });
     const block = findBlock(this.#reader, id);
-    // Of a request with a key, retention may have taken the job.
+    // The answer to a repeated request may name a job that retention has removed.
     if (!block && this.#known.find(text) !== undefined) return;
     holds(block !== undefined, () => `the job ${text} was acknowledged, and is not on disk`);
     const { n } = unpack<{ n: number }>(block!.payload(indexOf(id)));
@@ -345,7 +345,7 @@ export class Callers {
     );
   }
 
-  /** To actors of other threads. */
+  /** A message to an actor of another thread. */
   told(actor: string, message: unknown): void {
     if (actor === 'hub') this.#observed(message as Observed);
     else if ((message as { kind: string }).kind === 'job_settled') this.#over(formatId((message as { id: JobId }).id));
@@ -354,7 +354,7 @@ export class Callers {
   #over(id: string): void {
     const status = findJob(this.#reader, parseId(id)!)?.status;
     const isOver = status !== 'running' && status !== 'queued';
-    // Of a run whose record cannot be decoded nothing more is told.
+    // For a run whose record cannot be decoded, waiting ends although the run has not.
     holds(isOver || this.#known.isDamaged(id), () => `the job ${id} is said to have settled, and is ${status}`);
     this.waiting.delete(id);
   }

@@ -1,4 +1,4 @@
-// What must be so of jobs and runs that callers have cancelled, whatever fails.
+// What must hold for jobs and runs that callers have cancelled, whatever fails.
 import type { CancelReply } from '../../../actors/job/cancel/cancel-protocol.ts';
 import { readCancelKey } from '../../../actors/job/records/cancel.ts';
 import { type JobGroup, pipelinePlugin } from '../../../actors/job/records/job.ts';
@@ -10,10 +10,10 @@ import type { Commits, KnownJob } from './commits.ts';
 import type { Dice } from './dice.ts';
 import type { HeldFrame } from './hosts.ts';
 
-/** Of the newest jobs so many may be cancelled: most of the others have ended. */
+/** Jobs to cancel are drawn from this many newest ones, because most of the older ones have ended. */
 const newestMax = 40;
 
-/** `isFirst`: it was open, and nobody had cancelled it. */
+/** `isFirst`: the job was open, and nobody had cancelled it before. */
 export type AskedCancel = { readonly id: string; readonly detached: boolean; readonly isFirst: boolean };
 
 export class CancelModel {
@@ -21,17 +21,17 @@ export class CancelModel {
   readonly #isDamaged: (id: string) => boolean;
   readonly #isLimited: (run: KnownJob) => boolean;
   readonly #asked = new Set<string>();
-  /** Runs for which somebody has asked for a detached cancel, and those of them that surely have one. */
+  /** Runs for which somebody has requested a detached cancel, and those of them whose cancel was answered. */
   readonly #detached = new Set<string>();
   readonly #surelyDetached = new Set<string>();
-  /** What callers were told: nothing of these starts any more. */
+  /** Cancelled jobs and runs, with the status in the answer. No attempt of them may start after the answer. */
   readonly #answered = new Map<string, 'cancelled' | 'queued' | 'running'>();
   /** Whether the job ended because it had expired. */
   expired: (job: KnownJob) => boolean = () => false;
   /** Jobs that have ended `cancelled`: a comparison of nothing proves nothing. */
   ended = 0;
 
-  /** `isLimited`: whether the time of the run, or of its phases, may be over. */
+  /** `isLimited`: whether the run, its phases or the step that called it has a time limit, so that the run may end by it. */
   constructor(commits: Commits, isDamaged: (id: string) => boolean, isLimited: (run: KnownJob) => boolean) {
     this.#commits = commits;
     this.#isDamaged = isDamaged;
@@ -44,7 +44,7 @@ export class CancelModel {
     if (newest.length === 0) return null;
     const job = dice.pick(newest);
     const detached = dice.chance(0.4);
-    // What has ended, or was cancelled before, may answer so and do nothing.
+    // For a job that has ended or was cancelled before, the answer may say so, and the cancel may do nothing.
     const isFirst = !this.isAsked(job) && !job.attempts.at(-1)?.final;
     this.#asked.add(job.id);
     if (detached) this.#detached.add(job.id);
@@ -56,7 +56,7 @@ export class CancelModel {
     reply: CancelReply | { readonly kind: 'refused' },
     reader: Reader,
   ): void {
-    // A run in `finally` goes on as it is.
+    // A run in `finally` is not cancelled, and goes on.
     if (reply.kind !== 'cancel' || reply.isEnding) return;
     const { status } = reply;
     const known = this.#commits.find(id)!.attempts.at(-1);
@@ -72,18 +72,18 @@ export class CancelModel {
       holds(stands === status, () => `the cancel of ${id} is answered ${status}, not ${stands}`);
   }
 
-  /** An action is to cancel these. */
+  /** Notes jobs that an action is to cancel. */
   asks(ids: Iterable<string>): void {
     for (const id of ids) this.#asked.add(id);
   }
 
-  /** An action has come to this job, and somebody was told. */
+  /** An action has cancelled this job, and the step of the action was answered. */
   taken(id: string, reader: Reader): void {
     if (!this.#isDamaged(id) && isInPhase(reader, id)) return;
     if (!this.#commits.find(id)!.attempts.at(-1)?.final && !this.#answered.has(id)) this.#answered.set(id, 'running');
   }
 
-  /** Whatever events have started below the run, and is open now, will be cancelled. */
+  /** Notes the open jobs and runs that events below this run have started: all of them will be cancelled. */
   #detachedHolds(run: string, reader: Reader): void {
     this.#surelyDetached.add(run);
     for (const job of this.#commits.jobs()) {
@@ -92,7 +92,7 @@ export class CancelModel {
     }
   }
 
-  /** Nothing that was cancelled gets to a host. */
+  /** Checks a frame: none of its jobs was cancelled before. */
   frameHolds({ tasks }: HeldFrame): void {
     if (this.#answered.size === 0 && this.#surelyDetached.size === 0) return;
     for (const { id, attempt } of tasks) {
@@ -102,7 +102,7 @@ export class CancelModel {
     }
   }
 
-  /** Whether somebody has asked for the end of the job, or of a run around it. */
+  /** Whether somebody has requested a cancel of the job, or of a run around it. */
   isAsked(job: KnownJob): boolean {
     const isEnded = (id: string) =>
       this.#asked.has(id) || this.expired(this.#commits.find(id)!) || this.#commits.schedules.replaced.has(id);
@@ -110,8 +110,8 @@ export class CancelModel {
   }
 
   /**
-   * Whether the job belongs to a phase of a run that somebody has cancelled, or to a run that such a phase has called. `born`: the groups of
-   * jobs of the next commit.
+   * Whether the job belongs to a phase of a cancelled run, or to a run that such a phase has called. `born`: the groups of jobs that the next
+   * commit creates.
    */
   isExempt(id: string, born: ReadonlyMap<string, JobGroup> = new Map()): boolean {
     const group = born.get(id) ?? this.#commits.find(id)?.group;
@@ -121,17 +121,17 @@ export class CancelModel {
     return (group!.phase !== undefined && job !== undefined && this.isAsked(job)) || this.isExempt(run, born);
   }
 
-  /** Whether the time of a run around the job, or of the job itself if it is a run, may be over. */
+  /** Whether a time limit of a run around the job, or of the job itself if it is a run, may have passed. */
   isOverdue(job: KnownJob): boolean {
     return this.#around(job.id, other => this.#isLimited(this.#commits.find(other)!)) !== null;
   }
 
-  /** Whether somebody has asked for the end of whatever the events of this job start. */
+  /** Whether the job is under a detached cancel, which also ends the runs that events of its jobs start. */
   isDetached(job: KnownJob): boolean {
     return this.#above(job.id, other => this.#detached.has(other)) !== null;
   }
 
-  /** At the end: what was cancelled has ended so, or had succeeded first; what was not has not. */
+  /** At the end: cancelled jobs have ended as cancelled, or had succeeded first; no other job has ended as cancelled. */
   ends(reader: Reader): void {
     for (const key of reader.keys('cancels', {})) {
       const { id, kind } = readCancelKey(key);
@@ -155,8 +155,8 @@ export class CancelModel {
   }
 
   /**
-   * The nearest of the job, its run and those that called it, for which this holds. `isStarting`: only those that keep it from starting:
-   * `finally` goes on in spite of what was asked of its run.
+   * The nearest among the job, its run and the runs that called it for which this holds. `isStarting`: only those that keep the job from
+   * starting; jobs of `finally` start although their run was cancelled.
    */
   #around(id: string, holdsFor: (id: string) => boolean, isStarting = false): string | null {
     for (let at: string | null = id; at !== null; at = this.#runOf(at)) {
@@ -166,11 +166,11 @@ export class CancelModel {
     return null;
   }
 
-  /** The same, beyond these also of the runs whose jobs have started them by events. */
+  /** As `#around`, but also through the runs whose events have started these runs. */
   #above(id: string, holdsFor: (id: string) => boolean): string | null {
     for (let at: string | null = id; at !== null; at = this.#runOf(at) ?? this.#starterOf(at)) {
       if (holdsFor(at)) return at;
-      // What `finally` starts goes on.
+      // A cancel of the run does not reach what `finally` starts.
       if (this.#isLast(at)) return null;
     }
     return null;

@@ -1,4 +1,4 @@
-// What must hold of every commit: the invariants of the records that it touches, and what no commit may do to those before it.
+// What must hold of every commit: the invariants of the records that it touches, and what no commit may change of earlier ones.
 
 import type { Gauges } from '../../../actors/job/gauges.ts';
 import { attemptsOf } from '../../../actors/job/records/attempts.ts';
@@ -41,16 +41,16 @@ export type KnownAttempt = {
   readonly completedUs: number;
   readonly body: Body;
 };
-/** A job as it is known from the commits, kept when retention has taken it. */
+/** A job as it is known from the commits; it is kept here after retention has removed it. */
 export type KnownJob = {
   readonly id: string;
   readonly plugin: string;
   readonly command: string;
-  /** The commit that brought it. */
+  /** The number of the commit that created it. */
   readonly commit: number;
   readonly createdUs: number;
   readonly group: JobGroup;
-  /** Where it stands in its run; null: it is in none. */
+  /** Its place in its run; null if it is in none. */
   readonly place: string | null;
   readonly payload: Json;
   readonly attempts: readonly KnownAttempt[];
@@ -61,13 +61,13 @@ type KnownBlock = {
   prunedAt: number | null;
 };
 
-/** An invariant, and the tables from which alone its answer follows, if it is about a block. */
+/** An invariant. If it is about a block, `from` has the only tables on which its answer depends. */
 type Question = Invariant & { readonly from: Tables };
 
-/** Records that no process can decode: nothing that they tell is so. */
+/** Records that no process can decode, so that the ledger behaves as if they said nothing. */
 type PoisonedRecords = {
   readonly has: (table: Table, key: Uint8Array) => boolean;
-  /** Whether the tree with this root has one: what is counted of it may be wrong. */
+  /** Whether the tree with this root has such a record: counts of the tree may be wrong. */
   readonly isDamaged: (root: string) => boolean;
 };
 
@@ -99,7 +99,7 @@ export class Commits {
     this.schedules = new ScheduleModel(reader, schedulesOf(new Dice(seed, 'schedules')));
   }
 
-  /** Every job that there ever was, by its id. */
+  /** Every job that ever existed. */
   jobs(): Iterable<KnownJob> {
     return this.#jobs.values();
   }
@@ -115,17 +115,17 @@ export class Commits {
     return rerun ? 1 + this.againOf(formatId(rerun.of)) : 0;
   }
 
-  /** The next commit begins a delayed run: it goes by the definitions of that time. */
+  /** The next commit begins a delayed run, which uses the definitions in force at that commit. */
   began(id: string): void {
     this.#jobs.set(id, { ...this.#jobs.get(id)!, commit: this.count + 1 });
   }
 
-  /** The commit in which retention took the job; null: it is kept. */
+  /** The commit in which retention removed the job; null if the job is still stored. */
   prunedAt(id: string): number | null {
     return this.#blocks.get(textOf(blockOf(parseId(id)!)))?.prunedAt ?? null;
   }
 
-  /** Before the batch is in the store. */
+  /** Checks and notes a batch before it is in the store. */
   before(batch: Batch): void {
     this.schedules.committing(batch);
     const { tables, keys, values } = batch as WriteBatch;
@@ -145,12 +145,12 @@ export class Commits {
     }
   }
 
-  /** When the batch is in the store. */
+  /** Checks the invariants that a batch affects, after it is in the store. */
   after(batch: Batch): void {
     this.schedules.committed();
     this.count++;
     const { tables, keys } = batch as WriteBatch;
-    /** Of each block, the tables in which something of it changed. */
+    /** By block: the tables in which records of the block changed. */
     const touched = new Map<string, Tables>();
     const changed = tables.includes('arrivals') ? anywhere : nowhere;
     if (tables.includes('names')) this.#invariants = byTable(this.#reader);
@@ -172,26 +172,26 @@ export class Commits {
       this.#ask('blocks', key, changed);
       this.#follow(name, key, changed);
     }
-    // Their jobs may have ended without a word of them.
+    // Jobs of a hold may end in a commit that does not write the hold, so each hold is checked.
     for (const key of this.#reader.keys('holds', {})) this.#ask('holds', key, nowhere);
     this.#counted.compare();
     this.#countedRuns.compare();
   }
 
-  /** Every invariant of every record. */
+  /** Checks every invariant of every record. */
   all(): void {
     for (const table of this.#invariants.keys()) {
       for (const { key } of [...this.#reader.scan(table, {})]) this.#ask(table, key, null);
     }
   }
 
-  /** The roots of what is open by this record. */
+  /** The roots of the trees of the open jobs that depend on this record. */
   *rootsOf(table: Table, key: Buffer): Iterable<string> {
     if (table !== 'open') yield this.rootOf(key);
     else for (const id of this.#unsettledOf(key)) yield this.rootOf(id);
   }
 
-  /** Of the job whose id the key begins with. */
+  /** The root of the tree of the job with whose id the key begins. */
   rootOf(key: Uint8Array): string {
     const id = formatId(key.subarray(0, jobIdBytes));
     const root = this.find(id)?.group.root;
@@ -203,14 +203,14 @@ export class Commits {
     for (let index = 0; index < open.count; index++) if (!open.isSettled(index)) yield jobId(key, index);
   }
 
-  /** From now on no process can read the record: none takes a job of it to be running. */
+  /** From now on no process can read the open record of this block, so its jobs do not count as running. */
   poisoned(key: Buffer): void {
     const block = key.subarray(0, blockKeyBytes);
     const value = this.#reader.get('open', block);
     this.#countRunning(textOf(block), Buffer.from(block), value && openIn(block, value));
   }
 
-  /** What memory counts is what is on disk. */
+  /** The gauges in memory must agree with the records on disk. */
   compareGauges(gauges: Gauges): void {
     this.#counted.compareRunning();
     let jobs = 0;
@@ -222,7 +222,7 @@ export class Commits {
     holds(gauges.get('runs') === runs, () => `the ledger has ${gauges.get('runs')} open runs, and ${runs} are on disk`);
   }
 
-  /** Jobs that hosts hold, as far as the records tell. */
+  /** Ids of the jobs that hosts hold, by the records. */
   *out(): Iterable<string> {
     for (const { key, value } of this.#reader.scan('open', {})) {
       const open = openIn(key, value);
@@ -247,7 +247,7 @@ export class Commits {
     return !open.isSettled(indexOf(id)) && isInFlight(open.firstAttempt(indexOf(id)));
   }
 
-  /** Attempts that ran alone, as far as the records tell: when all hosts end, these may be charged. */
+  /** Attempts that ran alone in a host, by the records: if all hosts end, these may be charged. */
   *alone(): Iterable<{ readonly id: string; readonly attempt: number }> {
     for (const { key, value } of this.#reader.scan('open', {})) {
       const open = openIn(key, value);
@@ -262,13 +262,13 @@ export class Commits {
     }
   }
 
-  /** `changed`: the tables in which something changed. Null: all questions are asked. */
+  /** Checks the invariants of a record. `changed`: the tables in which something changed; null checks all. */
   #ask(table: Table, key: Uint8Array, changed: Tables | null): void {
     const invariants = this.#invariants.get(table);
     const value = invariants && this.#reader.get(table, key);
     if (!value) return;
     if ((table === 'open_trees' || table === 'descendants') && this.#poison.isDamaged(formatId(key))) return;
-    // What is known of a record is kept for all questions about it while its key is the same object.
+    // One key object for all invariants, because they cache what they decode by the key object.
     const own = Buffer.from(key);
     for (const { name, from, wrong } of invariants) {
       if (changed !== null && from !== anywhere && (from & changed) === 0) continue;
@@ -277,7 +277,7 @@ export class Commits {
     }
   }
 
-  /** What ended before has still ended so, and what follows has the next number. */
+  /** Ends of attempts must not change, and new attempts must have the next numbers. */
   #follow(name: string, key: Buffer, changed: Tables): void {
     const bytes = this.#reader.get('blocks', key);
     const openBytes = this.#reader.get('open', key);
@@ -350,7 +350,7 @@ export class Commits {
     }
     if (attempts.length === before.length) return;
     const fresh = attempts.slice(before.length);
-    // One that is lost may be tried again at once, and be refused before it runs.
+    // Several attempts may end in one commit: a lost one is repeated at once, and the next one is refused before it runs, or cancelled.
     const isRefused = ({ body }: KnownAttempt) => /^the principal \S+ is revoked/.test(errorOf(body));
     const isOne = fresh.slice(1).every(attempt => isRefused(attempt) || attempt.status === 'cancelled');
     holds(isOne, () => `${fresh.length} attempts of ${job.id} end in one commit`);
@@ -380,14 +380,14 @@ function byTable(reader: Reader): ReadonlyMap<Table, readonly Question[]> {
   return found;
 }
 
-/** Jobs of two runs by the same definition have the same place when they are about the same. */
+/** The place of a job in its run. In two runs of one definition, the same step and element have the same place. */
 function placeOf({ run }: JobGroup, offset: number): string | null {
   if (run === null) return null;
   const { node, path, first, within = [] } = run;
   return JSON.stringify([node, within, first === null ? path : [...path, first + offset]]);
 }
 
-/** What an attempt left behind, as values. */
+/** The unpacked value of a part of an attempt's body. */
 export function partOf(body: Body, part: 'result' | 'events' | 'counts'): Json | undefined {
   return hasPart(body, part) ? unpack<Json>(bodyPart(body, part)!) : undefined;
 }

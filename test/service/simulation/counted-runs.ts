@@ -1,4 +1,4 @@
-// What the counts of each definition's open runs must say: worked out from the records of runs that the commits write.
+// The counts of open runs that each definition must have: worked out from the records of runs that the commits write.
 import { decodeAccepted } from '../../../actors/pipeline/records/accepted-runs.ts';
 import { readCountsOf } from '../../../actors/pipeline/records/run.ts';
 import { noRuns, readRunCounts } from '../../../actors/pipeline/records/run-counts.ts';
@@ -12,7 +12,7 @@ type Totals = { runs: number; settled: number };
 
 export class CountedRuns {
   readonly #reader: Reader;
-  /** By table and key: the runs of each record. */
+  /** The runs of each record, by table and key. */
   readonly #records = new Map<string, Runs>();
   readonly #totals = new Map<string, Totals>();
   /** Hashes of the definitions whose counts may have changed in the commit under way. */
@@ -55,7 +55,7 @@ export class CountedRuns {
     this.#changed.add(hash);
   }
 
-  /** Compares what changed in this commit. */
+  /** Compares the counts that changed in this commit with the stored ones. */
   compare(): void {
     for (const hash of this.#changed) {
       const { runs, settled } = this.#totals.get(hash) ?? noRuns();

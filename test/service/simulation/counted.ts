@@ -1,4 +1,4 @@
-// What the counters on disk must say: worked out from the jobs and attempts that the commits bring.
+// The counters that must be on disk: worked out from the jobs and attempts of the commits.
 import { isDeepStrictEqual } from 'node:util';
 import {
   type CommandTotals,
@@ -14,7 +14,7 @@ import { unpack } from '../../../runtime/packing.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { holds } from './broken.ts';
 
-/** Of a job what is counted. */
+/** The fields of a job that are counted. */
 type CountedJob = {
   readonly plugin: string;
   readonly command: string;
@@ -24,9 +24,9 @@ type CountedJob = {
 export class Counted {
   readonly #reader: Reader;
   readonly #counts = new Map<string, CommandTotals>();
-  /** Keys of those that changed in the commit under way. */
+  /** Keys of the counters that changed in the commit under way. */
   readonly #changed = new Set<string>();
-  /** As they were read last. A record that is written anew is another object. */
+  /** The counters as they were last read. A rewritten record is another object, by which it is recognized. */
   readonly #read = new Map<string, { readonly bytes: Uint8Array; readonly counts: CommandTotals }>();
 
   constructor(reader: Reader) {
@@ -62,7 +62,7 @@ export class Counted {
     }
   }
 
-  /** Compares what changed in this commit. */
+  /** Compares the counters that changed in this commit with the stored ones. */
   compare(): void {
     for (const key of this.#changed) {
       const own = this.#counts.get(key) ?? emptyCounts();
@@ -88,7 +88,7 @@ export class Counted {
     this.#changed.clear();
   }
 
-  /** When all that is open has been read back: until then nothing is counted as running. */
+  /** For a ledger that has read back all open jobs after its start: before, it counts none as running. */
   compareRunning(): void {
     for (const [key, { running }] of this.#counts) {
       const counted = this.#stored(key).running;

@@ -1,4 +1,4 @@
-// Dice of a world: each concern rolls its own, so that a fault that is left out changes nothing but itself.
+// Dice of a world: each purpose has its own, so that leaving a fault out changes nothing else.
 
 export class Dice {
   #state: number;

@@ -1,52 +1,53 @@
-// The faults of a world: each has a name, and a probability that its seed draws from a short list.
+// The faults of a world: each has a name, and a probability that the seed of the world draws from a short list.
 import { Dice } from './dice.ts';
 
-/** What a seed may draw for each fault: the chance that it strikes when it could. */
+/** The probabilities from which a seed draws for each fault. */
 export const faultOdds = {
-  // Of plugin code, for an attempt.
+  // Faults of plugin code, drawn for each attempt.
   taskFails: [0, 0.1, 0.3],
   taskFailsForGood: [0, 0.05, 0.2],
   taskTimesOut: [0, 0.05],
   taskKillsItsHost: [0, 0.3],
-  // Of hosts, for a report.
+  // Faults of hosts, drawn for each report.
   hostLost: [0, 0, 0.01, 0.05],
   tasksReturned: [0, 0.05, 0.2],
   outcomesTwice: [0, 0.1],
   outcomesLate: [0, 0.1],
   outcomesGarbled: [0, 0, 0.01, 0.05],
-  // Of the process, for a turn.
+  // Faults of the process, drawn for each turn.
   killedBetweenTurns: [0, 0, 0.01, 0.05],
   killedBeforeCommit: [0, 0, 0.01, 0.05],
   killedAfterCommit: [0, 0, 0.01, 0.05],
   killedAmidEffects: [0, 0, 0.01, 0.05],
-  // Of the disk, for a commit.
+  // Faults of the disk, drawn for each commit.
   diskFull: [0, 0, 0.01, 0.05],
   diskStaysFull: [0, 0, 0.01],
   diskFault: [0, 0, 0.02],
   diskLow: [0, 0, 0.02],
-  // Of the clock: back before a start; far ahead, since nobody started the service for long; ahead at any time; and slow, since it was set back while the service runs, so that timers are early.
+  // Faults of the clock: set back before a start; far ahead, because the service was down for long; set ahead at any time; and slow, because
+  // it was set back while the service runs, so that timers are early.
   clockBack: [0, 0, 0.5],
   startedLate: [0, 0, 0.3],
   clockAhead: [0, 0, 0.01],
   clockSlow: [0, 0, 0.1],
-  // Of records that cannot be decoded, for a start.
+  // Records that cannot be decoded, drawn for each start.
   recordPoisoned: [0, 0, 0.3],
-  // Of those who run the service.
+  // Interventions of operators.
   reloaded: [0, 0.01, 0.05],
   paused: [0, 0.02, 0.1],
   sealed: [0, 0, 0.2],
   stopped: [0, 0, 0.01],
   auditPruned: [0, 0.1],
-  // Of callers: they cancel what they, or others, have asked for.
+  // Interventions of callers: they cancel jobs of their own or of others.
   cancelled: [0, 0, 0.05, 0.2],
   // They give delayed jobs another time.
   rescheduled: [0, 0.02, 0.1],
-  // They run again what has ended, and they act on many jobs at once.
+  // They rerun ended jobs, and start actions over many jobs.
   ranAgain: [0, 0.03, 0.1],
   actedOnMany: [0, 0, 0.05, 0.2],
-  // They call many times in one request.
+  // They send batches.
   batched: [0, 0.03, 0.1],
-  // Of messages: their handling throws.
+  // Messages whose handling throws.
   callThrows: [0, 0, 0.02],
   outcomeThrows: [0, 0, 0.02],
 } as const;
@@ -80,12 +81,12 @@ export class Faults {
     return strikes;
   }
 
-  /** It has struck: for what is found out later than its dice are rolled. */
+  /** Counts a strike of a fault whose effect shows only after its dice are rolled. */
   note(name: FaultName): void {
     this.struck.set(name, (this.struck.get(name) ?? 0) + 1);
   }
 
-  /** Whether it should be tried; whoever does notes it when it has struck. */
+  /** Rolls the dice of a fault without counting it: the caller calls `note` if it has struck. */
   tries(name: FaultName): boolean {
     return this.#dice.get(name)!.chance(this.#odds.get(name)!) && !this.isCalm;
   }

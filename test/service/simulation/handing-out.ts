@@ -1,4 +1,4 @@
-// What must hold of each frame that leaves for a host, and of all that hosts have.
+// What must hold for each frame that is sent to a host, and for all frames that hosts have.
 import type { Config, PluginInstance } from '../../../config/config.ts';
 import { parseId } from '../../../runtime/ids.ts';
 import type { Store } from '../../../runtime/store/store.ts';
@@ -14,11 +14,11 @@ type Surroundings = {
   readonly cancels: CancelModel;
   readonly hosts: Hosts;
   readonly vault: VaultModel;
-  /** In force, or about to be: one that was handed over takes effect in its own turn. */
+  /** The configurations that may be in force: a new one takes effect only in a turn of its own. */
   readonly configs: readonly Config[];
 };
 
-/** A frame gets to a host: what it brings must be on disk, and must not have been there before. */
+/** Checks a frame at its host: its jobs must be on disk as sent, and no host may have had these attempts before. */
 export function frameHolds(held: HeldFrame, { store, commits, cancels, hosts, vault, configs }: Surroundings): void {
   const { frame, tasks } = held;
   const { instance, command } = frame;
@@ -68,12 +68,12 @@ function isTogether({ runner = -1 }: HeldFrame['frame']): boolean {
   return runner >= 0;
 }
 
-/** Of what has no runner one at a time. */
+/** How many tasks of the frame are under way: all that are left with a runner, otherwise one. */
 function underWayIn({ frame, tasks, over }: HeldFrame): number {
   return isTogether(frame) ? tasks.length - over.size : 1;
 }
 
-/** What the disk says is running is held by a host, and nothing else is. */
+/** Hosts must hold exactly the jobs that are running by the records on disk. */
 export function hostsHold({ commits, hosts }: Pick<Surroundings, 'commits' | 'hosts'>): void {
   const held = new Set(
     hosts.held.flatMap(({ tasks, over }) => tasks.filter((_, k) => !over.has(k)).map(({ id }) => id)),

@@ -24,7 +24,7 @@ export type HeldFrame = {
 
 export class Hosts {
   readonly held: HeldFrame[] = [];
-  /** Jobs that plugin code has begun to run, by how often. */
+  /** How often plugin code has begun each job. */
   readonly begun = new Map<string, number>();
   /** Attempts whose outcome cannot be handled. */
   readonly untakeable = new Set<string>();
@@ -32,10 +32,10 @@ export class Hosts {
   readonly chargeable = new Set<string>();
   /** Tasks that hosts have run to their end. */
   ran = 0;
-  /** The frame that was handed to any of them last. */
+  /** The id of the frame that was sent last, to whichever host. */
   #newest = 0;
   readonly #said: InnerMessage[] = [];
-  /** What hosts answer to cancels, and have not said yet. */
+  /** Answers of hosts to cancels that the ledger has not received yet. */
   readonly #toSay: { readonly slot: HostSlotName; readonly say: () => InnerMessage | null }[] = [];
   readonly #dice: Dice;
   readonly #faults: Faults;
@@ -71,7 +71,7 @@ export class Hosts {
     };
   }
 
-  /** All of them end. What was said before is not heard by another life. */
+  /** All hosts end. The next life of the ledger gets none of their earlier messages. */
   end(): void {
     for (const held of this.held) this.#begin(held);
     this.held.length = 0;
@@ -79,7 +79,7 @@ export class Hosts {
     this.#toSay.length = 0;
   }
 
-  /** What has not begun goes back, the task with it; or the task has begun, and its attempt ends soon, well or not. */
+  /** Answers a cancel: returns tasks that have not begun, perhaps with the cancelled one; otherwise that one has begun, and ends in any way. */
   #cancel(slot: HostSlotName, frameId: number, task: number): void {
     const unbegunFrom = task + this.#dice.below(2);
     this.#toSay.push({
@@ -93,7 +93,7 @@ export class Hosts {
     this.#toSay.push({ slot, say: () => ({ kind: 'cancelling', slot, frameId, task }) });
   }
 
-  /** Something that a host says next; null: none holds anything. */
+  /** The next message of some host; null if no host holds a task. */
   report(nowUs: number): InnerMessage | null {
     for (let next = this.#toSay.shift(); next; next = this.#toSay.shift()) {
       const answer = next.say();
@@ -123,12 +123,12 @@ export class Hosts {
     return this.#say(held, { kind: 'outcomes', slot: held.slot, frameId: held.frame.frameId, outcomes });
   }
 
-  /** What the host says is no outcome: whoever reads it ends the host. */
+  /** The host sends bytes that are no outcome: the reader then ends the host. */
   #garble(held: HeldFrame, task: number, nowUs: number): InnerMessage {
     const outcome = this.#outcome(held.tasks[task]!, task, nowUs);
     const whole = Buffer.concat([Buffer.alloc(8), encodeOutcomes([outcome])]);
     const bodyAt = 8 + outcomeHeadBytes;
-    // Of an empty body nothing is said.
+    // An empty body cannot be cut off or corrupted, so its head is.
     const kind = whole.length === bodyAt ? 2 : this.#dice.below(3);
     let said = whole;
     if (kind === 0) said = whole.subarray(0, bodyAt + this.#dice.below(outcome.body.length));
@@ -155,7 +155,7 @@ export class Hosts {
   #give(
     held: HeldFrame,
     tasks: readonly number[],
-    // What was under way beside a task that cost its thread runs alone the next time.
+    // `begun`: the task was under way in a thread that another task has ended, and runs alone the next time.
     reason: ReturnReason = (held.frame.runner ?? -1) >= 0 && this.#dice.chance(0.5) ? 'begun' : 'crowded',
   ): Extract<InnerMessage, { readonly kind: 'returned' }> {
     for (const task of tasks) held.over.add(task);
@@ -174,7 +174,7 @@ export class Hosts {
     const tasks = lost.flatMap(held => left(held).map(task => held.tasks[task]!));
     for (const held of lost) this.#begin(held);
     if (tasks.length === 1) this.chargeable.add(nameOf(tasks[0]!));
-    // What must not run twice ends there, alone or not: nobody knows whether it has begun.
+    // Jobs that must not run twice are charged, alone in their frame or not, because they may have begun.
     for (const { frame, tasks } of lost) if (frame.instance === 'careful') this.chargeable.add(nameOf(tasks[0]!));
     this.#toSay.splice(0, this.#toSay.length, ...this.#toSay.filter(message => message.slot !== slot));
     for (const held of lost) this.held.splice(this.held.indexOf(held), 1);

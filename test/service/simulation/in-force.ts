@@ -6,7 +6,7 @@ type Span = { readonly from: number; to: number; readonly setup: Generation };
 export class InForce {
   readonly #spans: Span[] = [];
 
-  /** May be in force from this commit on, and those before it still may. */
+  /** From this commit on, this configuration may be in force; those before it may still be, too. */
   begin(setup: Generation, commit: number): void {
     this.#spans.push({ from: commit, to: Number.POSITIVE_INFINITY, setup });
   }
@@ -16,7 +16,7 @@ export class InForce {
     for (const span of this.#spans.slice(0, -1)) span.to = Math.min(span.to, commit);
   }
 
-  /** The pipelines that this commit may have been made by. */
+  /** The pipelines that may have been in force at this commit. */
   at(commit: number): readonly Generation['pipelines'][] {
     const found = this.#spans.filter(({ from, to }) => from <= commit && commit <= to);
     return [...new Set(found.map(({ setup }) => setup.pipelines))];

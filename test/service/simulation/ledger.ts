@@ -1,5 +1,5 @@
-// One process of the service as far as its ledger goes: the real actors and their real lives over a store. Whoever kills it makes
-// another over the same store.
+// The ledger of one process of the service: the real actors and their real lifecycle over a store. After a kill, another
+// one continues on the same store.
 
 import type { HostSlot } from '../../../actors/job/dispatch/host-slot.ts';
 import { OutstandingFrames } from '../../../actors/job/dispatch/outstanding-frames.ts';
@@ -19,7 +19,7 @@ import { holds } from './broken.ts';
 import type { Dice } from './dice.ts';
 import { checkPaused } from './paused-jobs.ts';
 
-/** `loadedBytesMax` 0: each run is read again in each turn that needs it. `partedBytesMin` 0: nothing that was gathered is put together. */
+/** `loadedBytesMax` 0: each turn reads its runs again. `partedBytesMin` 0: all gathered values stay values in parts. */
 export type RunLimits = {
   readonly openRunsMax: number;
   readonly loadedBytesMax: number;
@@ -30,7 +30,7 @@ export type Outside = {
   readonly store: Store;
   readonly nowUs: () => number;
   readonly dice: Dice;
-  /** Of how long turns take. */
+  /** The dice for the durations of turns. */
   readonly time: Dice;
   readonly config: Config;
   readonly runs: RunLimits;
@@ -50,19 +50,19 @@ export class Ledger {
   isDue = false;
   /** The alarms that were set last. */
   #alarms: { readonly [actor: string]: number } = {};
-  /** Set: the process is gone, and nothing that it still does gets out. */
+  /** Whether the process is gone: nothing that it still does has an effect outside. */
   isGone = false;
-  /** The newest is last; those before it may be in force as long as messages wait. */
+  /** The newest configuration is last; earlier ones may be in force as long as messages wait. */
   readonly configs: Config[];
   readonly #outside: Outside;
   readonly #startedMs: number;
   readonly #outstanding = new OutstandingFrames();
   readonly #blockKeys;
   readonly #lifecycle: ActorLifecycle;
-  /** The hosts of a life that failed have not ended yet. */
+  /** Called when the hosts of a failed life have ended; null if there are none. */
   #onStopped: (() => void) | null = null;
   #ring = (_actor: string): void => {};
-  /** The request to stop has been handled: no frame leaves any more. */
+  /** Whether the request to stop has been handled: after it, no frame may leave. */
   isStopping = false;
 
   constructor(outside: Outside) {
@@ -113,7 +113,7 @@ export class Ledger {
     this.#lifecycle.loop.deliver(actor, message);
   }
 
-  /** A stop in good order begins. */
+  /** Begins a graceful stop. */
   stop(replyTo: ReplyTo): void {
     this.#lifecycle.stopping(replyTo);
     this.deliver('job', { kind: 'stop', replyTo, graceMs: 0 });
@@ -137,7 +137,7 @@ export class Ledger {
     this.#alarms = atUs === null ? others : { ...others, [actor]: atUs };
   }
 
-  /** Now and then: hosts that were told to end have, and what waited for room on the disk begins. */
+  /** Called now and then: hosts that were told to end have ended; a ledger that waits for room on the disk begins if there is some. */
   tick(): void {
     const onStopped = this.#onStopped;
     this.#onStopped = null;
@@ -199,7 +199,7 @@ export class Ledger {
     };
   }
 
-  /** A promise that is kept at a `tick`, not by the machine's own order of things. */
+  /** A promise that resolves at a `tick`, so that the seed alone decides when. */
   #stopHosts(): Promise<void> {
     this.#outside.endHosts();
     this.#alarms = {};
@@ -216,7 +216,7 @@ export class Ledger {
   }
 }
 
-/** What a process that is gone sends to its hosts does not get there. */
+/** A host to which calls go through `out`, which drops those of a process that is gone. */
 function guarded(host: PluginHost, out: (effect: () => void) => void): PluginHost {
   return {
     configure: (generation, plugins) => out(() => host.configure(generation, plugins)),

@@ -1,5 +1,5 @@
-// npm run simulate: many seeds over all cores, or one again. With --disk DIRECTORY: on stores on that disk. With --planted: that the world
-// finds the bugs that are planted in it.
+// npm run simulate: runs many seeds on all cores, or repeats one. With --disk DIRECTORY, stores are on that disk. With --planted, it shows that
+// the simulation finds the planted bugs.
 import { fork } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
@@ -28,12 +28,12 @@ const workers = Number(values.workers);
 const disk = values.disk ?? null;
 const without = new Set(values.without.split(',').filter(name => name !== ''));
 
-/** Worlds make much that lives for a turn: it need not be moved. */
+/** Worlds allocate much that lives only for a turn; with a large young generation, it is not copied. */
 const heap = ['--max-semi-space-size=64'];
 
-/** Seeds that a worker is handed at once. */
+/** How many seeds a worker gets at a time. */
 const chunkSeeds = 20;
-/** Progress is told every so many seeds. */
+/** Progress is printed after each so many seeds. */
 const toldSeeds = 1000;
 type Chunk = { readonly from: number; readonly to: number };
 type Compared = { [what: string]: number };
@@ -153,7 +153,7 @@ async function plantAll(seedsMax: number): Promise<void> {
   if (missed.length + stale.length > 0) process.exitCode = 1;
 }
 
-/** The number of seeds that it took; null: they are all clean. */
+/** Returns the number of seeds until the bug was found; null if no seed found it. */
 function find({ name, what }: Patch, copy: string, seedsMax: number): Promise<number | null> {
   return new Promise((resolve, reject) => {
     const child = fork(join(copy, 'test/service/simulation/main.js'), ['--worker', '--turns', String(turns)], {

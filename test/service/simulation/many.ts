@@ -1,5 +1,5 @@
-// Actions over many jobs: those who begin them, what drives them on, as the main thread does, and what therefore must be so. Each takes
-// every job that matched at its moment, once, and no others.
+// Actions over many jobs: callers start them, and steps are sent as the main thread sends them. Each action must take every job that
+// matched at its moment, once, and no others.
 import type { ActionStepReply, MomentReply } from '../../../actors/job/protocol.ts';
 import {
   type ActionPlan,
@@ -26,20 +26,20 @@ import { type Commits, type KnownJob, partOf } from './commits.ts';
 import type { Dice } from './dice.ts';
 import { drawSelection, isSure, mayMatch, wordsOf } from './selections.ts';
 
-/** Beside those of callers and operators. */
+/** The numbers of these asks begin here, so that they differ from those of callers and operators. */
 const firstAsk = 2_000_000_000;
-/** Of so many, their jobs are taken a few at a time. */
+/** The most jobs of one step. */
 const pageMax = 5;
 const openMax = 3;
 
 type Wanted = { readonly operation: JobOperation; readonly selection: Selection; readonly limit: number | null };
 type Act = {
-  /** Who has asked for it, as its job and those that it makes say. */
+  /** A name for the caller of this action alone: its job, and the jobs that it makes, are submitted by it. */
   readonly by: string;
   readonly plan: ActionPlan;
   /** The jobs that matched at its moment. */
   readonly matching: ReadonlySet<string>;
-  /** As was answered. */
+  /** The id in the answer; null until then. */
   id: string | null;
 };
 type Ask =
@@ -57,9 +57,9 @@ export class Many {
   readonly #backfills: Backfills;
   readonly #asks = new Map<number, Ask>();
   readonly #acts: Act[] = [];
-  /** Those whose jobs were counted, and that nobody has heard of yet. */
+  /** Actions whose jobs are counted, but which have not been started. */
   readonly #counted: Act[] = [];
-  /** Steps that were sent: they may come again. */
+  /** Steps that were sent, and may be sent again. */
   readonly #sent: object[] = [];
   #asked = firstAsk;
 
@@ -83,7 +83,7 @@ export class Many {
     return this.#open().length > 0;
   }
 
-  /** What somebody asks next, or what goes on. */
+  /** The next message: of a caller, or the next step of an action. */
   next(): object {
     const counted = this.#counted.shift();
     if (counted) return this.#start(counted);
@@ -98,13 +98,13 @@ export class Many {
     return this.step();
   }
 
-  /** The next jobs of one that goes on, as of the last commit. */
+  /** The next step of an open action, with jobs that match as of the last commit. */
   step(): object {
     const id = this.#dice.pick(this.#open());
     const { plan, progress } = readAction(this.#reader, id)!;
     const { by } = plan;
     const after = progress.cursor && Buffer.from(progress.cursor);
-    // The ledger finds the occurrences itself.
+    // The ledger finds the occurrences of a backfill itself, so the step has no ids.
     if (plan.backfill) {
       const ids = new Uint8Array(0);
       const step = { kind: 'action_step', id, after, ids, isLast: false, replyTo: this.#ask({ kind: 'backfill' }) };
@@ -132,7 +132,7 @@ export class Many {
     const dice = this.#dice;
     const operation = dice.pick(jobOperations);
     const selection = drawSelection(dice, operation, this.#commits);
-    // What is run again is more to do.
+    // Reruns are limited, because each makes another job.
     const limit = operation === 'rerun' || dice.chance(0.2) ? 1 + dice.below(6) : null;
     return { operation, selection, limit };
   }
@@ -143,13 +143,13 @@ export class Many {
     return replyTo;
   }
 
-  /** Whether it was asked here. */
+  /** Takes an answer. Returns whether the question was asked by this class. */
   answered({ ask }: ReplyTo, value: unknown): boolean {
     if (ask <= firstAsk) return false;
     const asked = this.#asks.get(ask);
     this.#asks.delete(ask);
     const { kind } = value as { readonly kind: string };
-    // A step that came again is answered again.
+    // A repeated step is answered several times.
     if (!asked || kind === 'refused' || asked.kind === 'backfill') return true;
     if (asked.kind === 'moment') this.#count(asked.wanted, (value as MomentReply).moment);
     else if (asked.kind === 'start') asked.act.id = formatId((value as { readonly id: JobId }).id);
@@ -157,7 +157,7 @@ export class Many {
     return true;
   }
 
-  /** Nothing starts any more of what an action has cancelled. */
+  /** Notes the jobs that a step has cancelled: no attempt of them may start. */
   #taken(name: string, cursor: JobId | null): void {
     const { plan, matching } = this.#acts.find(({ by }) => by === name)!;
     if (cursor === null || plan.operation !== 'cancel' || plan.selection.status !== null) return;
@@ -189,7 +189,7 @@ export class Many {
     return { kind: 'start_action', plan, payload: pack({}), replyTo: this.#ask(ask) };
   }
 
-  /** At the end: each has taken what it should, once. How many jobs that were. */
+  /** At the end: each action must have taken its jobs once. Returns the number of jobs. */
   ends(): number {
     let acted = this.#backfills.ends();
     const jobs = [...this.#commits.jobs()];
@@ -223,12 +223,12 @@ export class Many {
     const isWhole = status === 'succeeded';
     const said = JSON.stringify({ done, failed, skipped });
     holds(matched === plan.matched, () => `${by} says that ${matched} jobs matched, not ${plan.matched}`);
-    // Who waited and who ran at its moment is not known for good.
+    // Which jobs were queued and which were running at its moment cannot be told from the commits.
     const isSo = !isSure(selection) ? count <= matching.size : isWhole ? count === most : count <= most;
     holds(isSo, () => `${by} has taken ${said}, and not ${most} jobs`);
     if (operation !== 'rerun') return done;
     holds(done === taken.length, () => `${by} says that it has run ${done} jobs again, not ${taken.length}`);
-    // Those that nothing kept from being taken.
+    // The matching jobs that are still stored: nothing kept the action from taking these.
     const kept = [...matching].filter(id => this.#commits.prunedAt(id) === null).length;
     const isAll = !isWhole || limit !== null || !isSure(selection) || selection.status === null;
     const spared = skipped.not_kept ?? 0;

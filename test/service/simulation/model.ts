@@ -1,5 +1,5 @@
-// What must have come of everything at the end: worked out from what was asked and what plugins do, by recursion over plain values,
-// without turns, records or faults. What the ledger has on disk must be the same.
+// How everything must have ended: worked out from the requests and from what plugins do, by recursion over plain values, without turns,
+// records or faults. The ledger must have the same on disk.
 import { headgatePlugin, isHosted, pipelinePlugin, readTally } from '../../../actors/job/records/job.ts';
 import { originPrefix } from '../../../actors/schedule/protocol.ts';
 import { formatId } from '../../../runtime/ids.ts';
@@ -21,23 +21,23 @@ export type Past = {
   readonly fates: ReadonlyMap<number, Fate>;
   readonly chargeable: ReadonlySet<string>;
   readonly untakeable: ReadonlySet<string>;
-  /** Roots of trees that have lost a record: they may have stopped anywhere. */
+  /** Roots of trees with an undecodable record: these may have stopped anywhere. */
   readonly damaged: ReadonlySet<string>;
   readonly cancels: CancelModel;
   readonly times: Times;
   /** How often the tree of the job has been run again. */
   readonly againOf: (id: string) => number;
-  /** The commit in which retention took the job; null: it is kept. */
+  /** The commit in which retention removed the job; null if the job is still stored. */
   readonly prunedAt: (id: string) => number | null;
   readonly code: PluginCode;
   readonly jobsPerRootMax: number;
-  /** Attempts that the job may have; and whether it may be retried. */
+  /** How many attempts the job may have, and whether it may be retried. */
   readonly attemptsOf: (job: KnownJob) => { readonly attemptsMax: number; readonly retrySafe: boolean };
-  /** The pipelines in force when this commit was made: two where they changed in it. */
+  /** The pipelines that may have been in force at this commit: several if they may have changed in it. */
   readonly pipelinesAt: (commit: number) => readonly (readonly Pipeline[])[];
 };
 
-/** How much was compared: a comparison of nothing proves nothing. */
+/** How much was compared, because a comparison of nothing proves nothing. */
 export type Compared = {
   jobs: number;
   runs: number;
@@ -74,7 +74,7 @@ export function compare(whole: Past): Compared {
   return compared;
 }
 
-/** Whoever was answered has one job, who was refused has none, and nobody has two. */
+/** A request that was acknowledged has one job, a refused one has none, and none has two. */
 function answersHold({ jobs, fates }: Past): void {
   const made = new Map<number, string>();
   for (const { id, plugin, payload, group } of jobs) {
@@ -102,14 +102,14 @@ function callOf({ againOf }: Past, { id, plugin, group, payload }: KnownJob): Ca
   return { instance: plugin, stepId: group.stepId, payload, context: unpack(group.context), again: againOf(id) };
 }
 
-/** Losses, as the ledger words them. */
+/** Errors of lost attempts. */
 const losses = /^(?:lost while running|the service ended while the job ran|the plugin host ended while the job ran)/;
-/** Ends of jobs that never ran. */
+/** Errors of jobs that never ran. */
 const unrun = /^(?:step ".*": with: |stopped|held since |the principal )/;
-/** The end of a job whose outcome nobody could handle. */
+/** The error of a job whose outcome could not be handled. */
 const untaken = /^the plugin's answer cannot be processed: /;
 
-/** Each attempt ended as its plugin says, or was lost where it may be charged; and the last one is where attempts end. */
+/** Each attempt ended as its plugin decides, or was lost and may be charged; no attempt may follow or be missing. */
 function jobHolds(past: Past, job: KnownJob): void {
   const { code, chargeable, untakeable, attemptsOf, cancels, times } = past;
   const call = callOf(past, job);
@@ -165,7 +165,7 @@ function jobHolds(past: Past, job: KnownJob): void {
 }
 
 type Family = Jobs & {
-  /** By job: runs that its events and its end have started. */
+  /** By job: the runs that its events and hooks have started. */
   readonly started: ReadonlyMap<string, readonly KnownJob[]>;
 };
 
@@ -205,7 +205,7 @@ function runHolds(past: Past, family: Family, run: KnownJob, compared: Compared)
   )
     return;
   const generations = generationsOf(past, family, run);
-  // What it called began by the definitions of its own time.
+  // Called runs use the definitions in force when they began; if these are others, nothing is compared.
   const inside = [...members, ...earlier].filter(job => job.plugin === pipelinePlugin);
   if (inside.some(job => !isSameTime(past, family, run, job))) return;
   const problems = generations.map(pipelines => problemOf(past, pipelines, run, { members, earlier }, compared));
@@ -215,7 +215,7 @@ function runHolds(past: Past, family: Family, run: KnownJob, compared: Compared)
   );
 }
 
-/** The definitions that it may go by: those of the run that it goes on from, if there is one. */
+/** The definitions that the run may use. A rerun `from: failed` uses those of the run that it repeats. */
 function generationsOf(past: Past, family: Family, run: KnownJob): readonly (readonly Pipeline[])[] {
   const source = sourceOf(family, run);
   return source ? generationsOf(past, family, source) : past.pipelinesAt(run.commit);
@@ -227,7 +227,7 @@ function isSameTime(past: Past, family: Family, run: KnownJob, called: KnownJob)
   return then.length === 1 && now.length === 1 && then[0] === now[0];
 }
 
-/** A job that did not end by its plugin alone: its attempts ran out by losses, its secrets were revoked, it was held too long. */
+/** Whether the end of the job was not its plugin's alone: its attempts were lost, its secrets were revoked, or it was held too long. */
 function isDisturbed(past: Past, job: KnownJob): boolean {
   const { status, body } = job.attempts.at(-1)!;
   const error = errorOf(body);
@@ -259,7 +259,7 @@ function problemOf(
   const { code } = past;
   const again = past.againOf(run.id);
   const uses = usesOf(pipelines);
-  // Events of its jobs start runs of their own, each of which is looked at by itself.
+  // The model must not start runs by events, because these runs are compared by themselves.
   const deaf = pipelines.map(({ on, ...rest }) => rest);
   const naive = new Naive(deaf, (stepId, payload, context) => {
     const { verdict, ...act } = code.end({ instance: uses.get(stepId)!, stepId, payload, context, again });
@@ -274,13 +274,13 @@ function problemOf(
   const result = JSON.stringify(masked(partOf(body, 'result') ?? null));
   const wanted = JSON.stringify(masked(expected.result));
   if (result !== wanted) return `the run ${run.id} of ${run.command} gives ${result}, and should give ${wanted}`;
-  // A called run that fails stops half-way, where the model does not tell how far it came.
+  // A called run that fails stops somewhere, and the model does not say where.
   if (members.some(job => job.plugin === pipelinePlugin && job.attempts.at(-1)!.status !== 'succeeded')) return null;
   const made = members.filter(job => job.plugin !== pipelinePlugin && !isStillborn(job)).map(madeOf);
   compared.children += made.length;
   const there = sorted(made);
   const should = sorted(naive.made);
-  // What it has not made it has taken over.
+  // Jobs that the run has not made must be reused ones.
   const missing = without(should, there);
   const taken = sorted(earlier.filter(isSuccessfulJob).map(madeOf));
   if (without(there, should).length === 0 && without(missing, taken).length === 0) {
@@ -312,7 +312,7 @@ export function usesOf(pipelines: readonly Pipeline[]): ReadonlyMap<string, stri
   return found;
 }
 
-/** Roots that have as many descendants as they may. */
+/** Roots that have reached the limit of descendants. */
 function fullRootsOf({ jobs }: Past): ReadonlySet<string> {
   const cut = jobs.filter(job => /stopped: /.test(errorOf(job.attempts.at(-1)!.body)));
   return new Set(cut.map(job => rootOf(job)));
@@ -322,7 +322,7 @@ function rootOf({ id, group }: KnownJob): string {
   return group.root ? formatId(group.root) : id;
 }
 
-/** Each event has started the pipelines that wait for it, once; and so has each end that a hook waits for. */
+/** Each event, and each end with a hook, must have started the pipelines that wait for it, once. */
 function startsHold(past: Past, family: Family, job: KnownJob, full: ReadonlySet<string>, compared: Compared): void {
   const last = job.attempts.at(-1)!;
   const events =
@@ -331,7 +331,7 @@ function startsHold(past: Past, family: Family, job: KnownJob, full: ReadonlySet
       : [];
   const started = family.started.get(job.id) ?? [];
   const context = unpack<Json>(job.group.context);
-  // These are the same in every generation.
+  // The last five pipelines, which events and hooks start, are the same in every generation.
   for (const wanted of past.pipelinesAt(job.commit)[0]!.slice(-5)) {
     const { name } = wanted;
     const fitting = events.filter(
@@ -353,19 +353,19 @@ function startsHold(past: Past, family: Family, job: KnownJob, full: ReadonlySet
   }
 }
 
-/** What a hook can wait for at its end; null: nothing of the kind. */
+/** The type of hook that the end of the job starts; null if there is none. */
 function hookOf({ plugin, group, attempts }: KnownJob): string | null {
   const { status } = attempts.at(-1)!;
   if (group.hooked) return null;
   const hasFailed = status === 'failed' || status === 'dead';
   if (plugin !== pipelinePlugin) return hasFailed ? 'job.failed' : null;
-  // A run that a step called tells that step alone.
+  // A called run reports its end to the step that called it, and starts no hook.
   if (group.run !== null) return null;
   if (status === 'cancelled' || status === 'timed_out') return null;
   return hasFailed ? 'pipeline.failed' : 'pipeline.completed';
 }
 
-/** A hook tells of the run what the run's own record says. */
+/** The payload of a hook must say of the run what the run's own record says. */
 function tellingHolds(ended: KnownJob, { id, payload }: KnownJob): void {
   const { status, body } = ended.attempts.at(-1)!;
   const told = payload as { readonly [name: string]: Json };

@@ -1,13 +1,13 @@
-// What may be there only once, or only so often: runs of events with one key, and descendants of a root.
+// What may exist only once, or in a limited number: runs of events with the same dedupe key, and descendants of a root.
 import { pipelinePlugin } from '../../../actors/job/records/job.ts';
 import { formatId } from '../../../runtime/ids.ts';
 import { holds } from './broken.ts';
 import type { KnownJob } from './commits.ts';
 
-/** Less than a day, which keys are remembered for: the clock may be set back meanwhile. */
+/** Keys are remembered for a day. This is less, because the clock may be set back meanwhile. */
 const rememberedUs = 20 * 3_600_000_000;
 
-/** A second event with the same key starts nothing. */
+/** A second event with the same dedupe key must not start a run. */
 export function keysHold({ jobs }: { jobs: readonly KnownJob[] }): void {
   const seen = new Map<string, number>();
   for (const { id, plugin, command, createdUs, group } of jobs) {
@@ -22,7 +22,7 @@ export function keysHold({ jobs }: { jobs: readonly KnownJob[] }): void {
   }
 }
 
-/** One descendant too many is dead and says so; there is no second one. */
+/** At most one descendant above the limit exists, and it is dead with an error that names the limit. */
 export function rootsHold({ jobs, jobsPerRootMax }: { jobs: readonly KnownJob[]; jobsPerRootMax: number }): void {
   const counts = new Map<string, number>();
   for (const { group } of jobs) {

@@ -1,4 +1,4 @@
-// Those who pause, resume and run now: what they ask, what they are answered, and what therefore must be so, whatever fails.
+// Those who pause, resume and run now: what they ask, what they are answered, and what must hold because of these answers, whatever fails.
 import type { PauseReply } from '../../../actors/job/holds/pause-protocol.ts';
 import { groupOf } from '../../../actors/job/records/block.ts';
 import { breakerName, decodePause, type PauseTarget, pauseKey } from '../../../actors/job/records/pause.ts';
@@ -16,7 +16,7 @@ import { called } from './setup.ts';
 
 const system: PauseTarget = { kind: 'system', name: '', command: null };
 const secondUs = 1_000_000;
-/** Beside those of the callers. */
+/** The numbers of these asks begin here, so that they differ from those of the callers. */
 const firstAsk = 1_000_000_000;
 
 export class Operators {
@@ -28,7 +28,7 @@ export class Operators {
     number,
     { readonly key: string | null; readonly isPause: boolean; readonly hasEnd: boolean }
   >();
-  /** Keys of pauses that somebody was told of, and that only a resume ends. */
+  /** Keys of acknowledged pauses that only a resume ends. */
   readonly #told = new Set<string>();
   /** When frames left, in µs. */
   readonly #leftUs = new WeakMap<HeldFrame, number>();
@@ -88,13 +88,13 @@ export class Operators {
 
   #ask(key: string | null, isPause: boolean, hasEnd: boolean): ReplyTo {
     const replyTo = { thread: 'edge', ask: ++this.#asked };
-    // Of several asks about one target nobody knows which comes last.
+    // If several asks concern one target, it is not known which one comes last.
     const isAlone = key !== null && ![...this.#asks.values()].some(ask => ask.key === key);
     this.#asks.set(replyTo.ask, { key, isPause: isPause && isAlone, hasEnd });
     return replyTo;
   }
 
-  /** Whether it was asked here. */
+  /** Takes an answer. Returns whether the question was asked by this class. */
   answered({ ask }: ReplyTo, value: unknown): boolean {
     if (ask <= firstAsk) return false;
     const asked = this.#asks.get(ask);
@@ -107,13 +107,13 @@ export class Operators {
     return true;
   }
 
-  /** What somebody was told to be paused is, also after a crash. */
+  /** Acknowledged pauses must exist, also after a crash. */
   verify(): void {
     for (const key of this.#told)
       holds(this.#reader.get('pauses', Buffer.from(key)) !== undefined, () => `the pause ${name(key)} is forgotten`);
   }
 
-  /** A frame leaves: none of its pauses is in force. */
+  /** Checks a frame that is sent: no pause of its jobs may be in force. */
   frameHolds(held: HeldFrame, others: readonly HeldFrame[], nowUs: number): void {
     const {
       frame: { instance, command },
@@ -123,7 +123,7 @@ export class Operators {
     const plugin = { kind: 'plugin', name: instance, command: null } as const;
     const sinceUs = this.#halfOpenSinceUs(plugin, nowUs);
     const isHalfOpen = sinceUs !== null;
-    // What left before its pause may still be under way.
+    // Only jobs sent since the breaker is half open are trials; earlier ones may still be under way.
     const isTrial = (other: HeldFrame) => other.frame.instance === instance && this.#leftUs.get(other)! >= sinceUs!;
     const beside = isHalfOpen ? others.filter(isTrial).length : 0;
     holds(
@@ -140,7 +140,7 @@ export class Operators {
       );
   }
 
-  /** Before a commit: no step of a paused pipeline begins. */
+  /** Checks a batch before its commit: no step of a paused pipeline may begin in it. */
   committing(batch: Batch): void {
     const { tables, keys, values } = batch as WriteBatch;
     const changed = new Set(
@@ -150,7 +150,7 @@ export class Operators {
       const value = table === 'blocks' ? values[at] : undefined;
       return value === undefined ? [] : [{ key: keys[at]!, block: blockIn(value) }];
     });
-    // A phase may call a run whose first steps begin in the same commit.
+    // The groups of new jobs: a phase may call a run whose first steps begin in the same commit.
     const born = new Map(
       blocks.flatMap(({ key, block }) =>
         Array.from({ length: block.count }, (_, at) => [formatId(jobId(key, at)), groupOf(block, at).group] as const),
@@ -171,7 +171,7 @@ export class Operators {
     }
   }
 
-  /** Nothing moves any more: a pause of the service alone has held no phase of a cancelled run. What is paused; null: nothing. */
+  /** Called when nothing moves any more: a pause of the service alone must not hold the phase of a cancelled run. Returns a pause's target. */
   quiet(): PauseTarget | null {
     const paused = Array.from(this.#reader.scan('pauses', {}), ({ key, value }) => decodePause(key, value)!);
     const isServiceAlone = paused.length === 1 && paused[0]!.kind === 'system';
@@ -184,7 +184,7 @@ export class Operators {
     return paused[0] ?? null;
   }
 
-  /** Since when its breaker is half open: its pause is by a breaker, and its time is over. */
+  /** Since when the breaker of the target is half open: its pause is by a breaker, and its time is over. Null if it is not. */
   #halfOpenSinceUs(target: PauseTarget, nowUs: number): number | null {
     const key = Buffer.from(pauseKey(target));
     const value = this.#reader.get('pauses', key);

@@ -1,4 +1,4 @@
-// The number of jobs that pauses hold, as the ledger counts it while jobs come and go, and as a look at each waiting job gives it.
+// The number of jobs that pauses hold, as the ledger counts it while jobs come and go, compared with a count over all waiting jobs.
 import type { Lane } from '../../../actors/job/dispatch/lane.ts';
 import { holds } from './broken.ts';
 

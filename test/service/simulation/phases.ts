@@ -1,4 +1,4 @@
-// What must be so of the phases of runs and of their deadlines, whatever fails.
+// What must hold for the phases and deadlines of runs, whatever fails.
 import { pipelinePlugin, readPhaseError } from '../../../actors/job/records/job.ts';
 import { readRunDeadlineKey } from '../../../actors/pipeline/records/run-deadline.ts';
 import { formatId } from '../../../runtime/ids.ts';
@@ -11,7 +11,7 @@ import type { Jobs } from './taken-over.ts';
 
 type Generations = readonly (readonly Pipeline[])[];
 
-/** Whether the time of the run, of its phases, or of the step that called it may be over. `inForce`: the definitions at each commit. */
+/** Whether the run, its phases, or the step that called it may have a time limit. `inForce`: the definitions at each commit. */
 export function isLimited(commits: Commits, inForce: { at(commit: number): Generations }, run: KnownJob): boolean {
   const { plugin, command, group } = run;
   if (plugin !== pipelinePlugin) return false;
@@ -23,7 +23,7 @@ export function isLimited(commits: Commits, inForce: { at(commit: number): Gener
   });
 }
 
-/** The run whose definition this one has: that of which it is a rerun from its failed jobs, if it is one. */
+/** The run whose definition this one uses: for a rerun `from: failed`, the first run that it repeats. */
 function firstOf(commits: Commits, run: KnownJob): KnownJob {
   const { rerun } = run.group;
   const source = rerun?.from === 'failed' ? commits.find(formatId(rerun.of)) : undefined;
@@ -48,7 +48,7 @@ function definitionOf(pipelines: readonly Pipeline[], name: string): Authored | 
   return pipelines.find(pipeline => pipeline.name === name) as Authored | undefined;
 }
 
-/** Between two turns somebody is asked to come back at the first deadline. `damaged`: the roots of trees that have lost a record. */
+/** Between turns, an alarm must be set no later than the first deadline. `damaged`: the roots of trees with an undecodable record. */
 export function deadlinesHold(
   store: Reader,
   alarmUs: number | null,
@@ -73,7 +73,7 @@ export function* mainMembersOf(jobs: Jobs, run: KnownJob): Iterable<KnownJob> {
   }
 }
 
-/** Each phase has begun at most once, when it should, and not before the last has ended. Whether it has any. */
+/** Checks that each phase of the run began at most once, when it should, and after the one before. Returns whether it had any. */
 export function phasesHold(jobs: Jobs, generations: Generations, run: KnownJob, isCut: boolean): boolean {
   const inside = jobs.inside.get(run.id) ?? [];
   const last = run.attempts.at(-1)!;
@@ -89,7 +89,7 @@ export function phasesHold(jobs: Jobs, generations: Generations, run: KnownJob, 
     const places = new Set(first.map(({ place }) => place));
     holds(places.size === first.length, () => `the run ${run.id} has gone through ${phase} more than once`);
     holds(own.length === 0 || hasStarted, () => `no job of the run ${run.id} has started, and ${phase} has begun`);
-    // Of several generations nobody knows which; a full tree takes no more jobs, and a foreach may have no elements.
+    // Not sure: if several definitions are possible, if the tree is full, or if a foreach may have no elements.
     const isSure = others.length === 0 && !isCut && !/cannot continue|stopped|no longer stored/.test(error);
     const isOver = error.includes(`${phase}: took longer than`) || error.includes(`${phase}: cancelled by`);
     const isDue = phase === 'finally' || (last.status === 'failed' && run.group.run === null);

@@ -1,13 +1,13 @@
-// Bugs that are planted in the product to see whether the world finds them: a patch each, of a line or two.
+// Bugs that are planted in the product to see whether the simulation finds them: one patch of a line or two for each bug.
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { transformSync } from '@swc/wasm-typescript';
 
 export type Patch = {
   readonly name: string;
-  /** What the product does wrong with it. */
+  /** What the product does wrong with this bug. */
   readonly what: string;
-  /** The file that it changes, from the root of the project. */
+  /** The file that the patch changes, relative to the root of the project. */
   readonly path: string;
   readonly before: string;
   readonly after: string;
@@ -20,7 +20,7 @@ export function readPatches(directory: string): Patch[] {
     .map(name => parsePatch(name.slice(0, -'.patch'.length), readFileSync(join(directory, name), 'utf8')));
 }
 
-/** A sentence, then a unified diff of one hunk. Numbers of lines are not given: the lines must stand in the file exactly once. */
+/** Parses a sentence, and a unified diff of one hunk without line numbers: its lines must be in the file exactly once. */
 function parsePatch(name: string, text: string): Patch {
   const [what, from, to, hunk, ...lines] = text.trimEnd().split('\n');
   const path = /^\+\+\+ b\/(.+)$/.exec(to ?? '')?.[1];
@@ -34,14 +34,14 @@ function parsePatch(name: string, text: string): Patch {
   return { name, what, path, before: side('+'), after: side('-') };
 }
 
-/** The file with the bug in it; null: its lines do not stand there exactly once, and the patch must be written anew. */
+/** The source with the bug in it; null if the lines of the patch are not in it exactly once, so that the patch must be written anew. */
 export function planted({ before, after }: Patch, source: string): string | null {
   const at = source.indexOf(before);
   if (at < 0 || source.indexOf(before, at + 1) >= 0) return null;
   return source.slice(0, at) + after + source.slice(at + before.length);
 }
 
-/** A compiled copy of product and world with the bug in it; null: the patch no longer applies. */
+/** Makes a compiled copy of product and simulation with the bug in it; null if the patch does not apply. */
 export function plantIn(root: string, built: string, patch: Patch): string | null {
   const source = planted(patch, readFileSync(join(root, patch.path), 'utf8'));
   if (source === null) return null;

@@ -1,5 +1,5 @@
-// What plugin code does in these worlds: it follows from the seed, the payload, the number of the attempt, and how often the tree of the job
-// has been run again.
+// What plugin code does in these worlds. It is a function of the seed, the payload, the number of the attempt, and how often the tree of the
+// job was rerun.
 import type { Verdict } from '../../../runtime/host/wire/plugin-host.ts';
 import type { Json } from '../../../runtime/packing.ts';
 import { masked } from '../../unit/actors/pipeline/naive.ts';
@@ -8,13 +8,13 @@ import type { Faults } from './faults.ts';
 
 export type Event = { readonly type: string; readonly payload: Json; readonly dedupe_key?: string };
 
-/** What a job is about, and how it ends when nothing but its plugin decides. */
+/** The input of a job, which decides how the job ends if nothing interferes. */
 export type Call = {
   readonly instance: string;
   readonly stepId: string | null;
   readonly payload: Json;
   readonly context: Json;
-  /** How often its tree has been run again: what could never succeed has been mended since. */
+  /** How often the tree of the job was rerun: a rerun may succeed where the job could not. */
   readonly again: number;
 };
 export type Act = {
@@ -46,12 +46,12 @@ export class PluginCode {
     return { verdict: 'ok', permanent: false, ...this.#deed(call, dice) };
   }
 
-  /** What the last attempt gives when there are enough of them; an error when none is any good. */
+  /** The outcome of the last attempt, if there are enough attempts; an error if no attempt can succeed. */
   end(call: Call): Act {
     return this.act(call, this.failuresOf(call) + 1);
   }
 
-  /** Attempts that fail before one ends well, or for good. */
+  /** How many attempts fail before one succeeds, or fails for good. */
   failuresOf(call: Call): number {
     return this.#plan(call).failures;
   }
@@ -84,7 +84,7 @@ export class PluginCode {
     const kind = dice.below(20);
     if (kind < 1) return { result: 'words' };
     if (kind < 2) return {};
-    // What an event or a hook starts emits nothing itself.
+    // Steps of pipelines that events and hooks start emit nothing themselves.
     if (kind > 14 && stepId !== 's0' && stepId !== 'm0' && stepId !== 't0') {
       const events = Array.from({ length: dice.below(4) }, () => {
         const key = dice.chance(0.2) && stepId === null ? { dedupe_key: `key${dice.below(5)}` } : {};

@@ -1,5 +1,5 @@
-// Records that a process finds undecodable: its reads of them give bytes that are none. What the disk should have had stays beside,
-// for the questions about it. A tree with such a record is damaged, and may stop where it is; everything else goes on.
+// Records that a process finds undecodable: when it reads them, it gets bytes that are no record. The store keeps the true values, for the
+// checks. A tree with such a record is damaged, and may stop where it is; everything else goes on.
 import { blockOf, jobId, parseId } from '../../../runtime/ids.ts';
 import type { Store, Table } from '../../../runtime/store/store.ts';
 import { holds } from './broken.ts';
@@ -10,10 +10,10 @@ import type { RunLimits } from './ledger.ts';
 
 /** Tables whose records are poisoned. */
 const poisonable = ['open', 'retries', 'runs', 'emissions'] as const satisfies readonly Table[];
-/** In one life of a world. What is set aside counts as open for good: with room for fewer runs than this, others would wait for good. */
+/** The most in one world. Runs that are set aside count as open for ever, so a world with a lower limit of open runs gets none. */
 const poisonedMax = 2;
 const openRunsMin = 30;
-/** Packed, it would be a list of three: it has none. */
+/** The head of a packed list of three, without its elements. */
 const garbage = Buffer.of(0x93);
 const runKeyBytes = 16;
 
@@ -38,7 +38,7 @@ export class Poison {
     return this.#isPossible && this.#count < poisonedMax;
   }
 
-  /** One of the records that work goes by; false: there are none. */
+  /** Poisons one of the records by which work continues; false if there are none. */
   strike(dice: Dice): boolean {
     const table = dice.pick(poisonable);
     const keys = Array.from(this.#truth.keys(table, {})).filter(key => this.#isWorkedBy(table, key));
@@ -51,7 +51,7 @@ export class Poison {
     return true;
   }
 
-  /** An action goes by its own record, and needs the one of its job no more. */
+  /** Whether work continues by this record. The job of an action does not: the action has a record of its own. */
   #isWorkedBy(table: Table, key: Uint8Array): boolean {
     if (table === 'runs') return key.length === runKeyBytes;
     return table !== 'open' || this.#truth.get('actions', jobId(Buffer.from(key), 0)) === undefined;
@@ -61,7 +61,7 @@ export class Poison {
     return this.#records.size > 0 && this.#records.has(nameOf(table, key));
   }
 
-  /** Nothing fails by itself: a line of the log comes of a poisoned record or message, or of a full disk. */
+  /** Checks a line of the log: its cause must be a poisoned record or message, or a full disk. */
   logged(message: string, fields: object, faults: Pick<Faults, 'note'>): void {
     const { error = '', ...record } = fields as LoggedRecord & { readonly error?: string };
     if (this.#isOf(record)) faults.note('recordPoisoned');
@@ -74,7 +74,7 @@ export class Poison {
     return table !== undefined && this.has(table, Buffer.from(key, 'hex'));
   }
 
-  /** Whether what was logged comes of such a record, or of a run that has one. */
+  /** Whether a poisoned record, or a run with one, is the cause of the line. */
   #explains({ error, ...record }: LoggedRecord & { readonly error: string }): boolean {
     if (this.#isOf(record)) return true;
     const [, run] = /^(?:Error: )?run ([0-9a-f-]{36}): /.exec(error) ?? [];
@@ -82,14 +82,14 @@ export class Poison {
     return Boolean(id && (this.has('runs', id) || this.has('open', blockOf(id))));
   }
 
-  /** A record is written: of a retry that was set aside there is a new one. Any other stays as it is. */
+  /** Checks a write: of the records that are set aside, only those of retries may be written anew. */
   written(table: Table, key: Uint8Array): void {
     if (!this.has(table, key)) return;
     holds(table === 'retries', () => `a record of ${table} that was set aside is written`);
     this.#records.delete(nameOf(table, key));
   }
 
-  /** What a process reads. */
+  /** The store as a process reads it. */
   over(store: Store): Store {
     const { has } = this;
     const isHere = has.bind(this);

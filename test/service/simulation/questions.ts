@@ -1,10 +1,10 @@
-// Which questions about a block must be asked again when something of it has changed.
+// Which invariants of a block must be checked again when records of the block have changed.
 import type { Table } from '../../../runtime/store/store.ts';
 
 /** A set of the tables below, one bit each. */
 export type Tables = number;
 
-/** Where the key of a block lies in the keys of these tables. */
+/** The offset of the block's key in the keys of these tables. */
 export const blockAt: { readonly [T in Table]?: number } = {
   blocks: 0,
   open: 0,
@@ -17,7 +17,7 @@ export const blockAt: { readonly [T in Table]?: number } = {
   tree: 16,
 };
 
-/** Questions about a block whose answers follow from these tables alone. Any other is asked whenever something of the block changes. */
+/** Invariants of a block that depend on these tables alone. Any other is checked whenever a record of the block changes. */
 export const followsFrom: { readonly [name: string]: readonly Table[] } = {
   open_jobs_have_blocks: ['blocks', 'open'],
   open_runs_go_on: ['open', 'runs'],
@@ -33,13 +33,13 @@ export const followsFrom: { readonly [name: string]: readonly Table[] } = {
   attempts_are_in_journal: ['blocks', 'attempts'],
   tagged_jobs_are_listed: ['blocks'],
   trees_have_the_tags_of_their_root: ['blocks'],
-  // Payloads and results may also lose arrivals: then it is asked of every block that the commit touches.
+  // Payloads and results may also refer to arrivals: if these change, it is checked for every block of the commit.
   values_have_their_parts: ['blocks', 'attempts'],
   // These are counted from commit to commit.
   delayed_jobs_are_counted: [],
   open_runs_are_counted: [],
 };
-/** In what is not about a block. */
+/** The set for records that do not belong to a block. */
 export const nowhere: Tables = 0;
 export const anywhere: Tables = -1;
 

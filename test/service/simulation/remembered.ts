@@ -1,4 +1,4 @@
-// Records as they were decoded first: a value of the store in memory never changes. Nobody may change what is decoded.
+// Decoded records, cached by the value, which never changes in the store in memory. Callers must not modify them.
 import { type Block, decodeBlock } from '../../../actors/job/records/block.ts';
 import { keyText, OpenBlock } from '../../../actors/job/records/open.ts';
 import { WriteBatch } from '../../../runtime/store/batch.ts';
@@ -15,7 +15,7 @@ export function openIn(key: Uint8Array, value: Uint8Array): OpenBlock {
   return remembered(opens, value, () => OpenBlock.decode(keyText(key), value));
 }
 
-/** What was committed must not change with the buffers that it was made of. */
+/** A copy of the batch: committed values must not change when the ledger reuses its buffers. */
 export function ownCopy(batch: Batch): WriteBatch {
   const { tables, keys, values } = batch as WriteBatch;
   const own = new WriteBatch();

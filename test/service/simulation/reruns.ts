@@ -1,4 +1,4 @@
-// Callers who run ended jobs and runs again, and what must therefore be so: each rerun that was answered exists, and nobody else's does.
+// Callers who rerun ended jobs and runs. Each rerun that was acknowledged must exist, and no other.
 import type { SubmitJobsReply, SubmitReply } from '../../../actors/job/protocol.ts';
 import { headgatePlugin, pipelinePlugin, type RerunFrom } from '../../../actors/job/records/job.ts';
 import { findJob } from '../../../actors/job/views/jobs.ts';
@@ -9,9 +9,9 @@ import { holds } from './broken.ts';
 import type { Commits } from './commits.ts';
 import type { Dice } from './dice.ts';
 
-/** Of the newest jobs so many may be run again. */
+/** Jobs to rerun are drawn from this many newest ones. */
 const newestMax = 60;
-/** Who has asked, as their jobs say. */
+/** The `submitted_by` of these reruns. */
 const again = 'again';
 
 export type AskedRerun = { readonly of: string; readonly from: RerunFrom };
@@ -22,9 +22,9 @@ export class Reruns {
   readonly #commits: Commits;
   readonly #dice: Dice;
   readonly #isDamaged: (id: string) => boolean;
-  /** How often each job was asked for. */
+  /** How often a rerun of each job was requested. */
   readonly #asked = new Map<string, number>();
-  /** What those who asked were answered. */
+  /** The acknowledged reruns, by the ids in the answers. */
   readonly #made = new Map<string, AskedRerun>();
 
   constructor(reader: Reader, commits: Commits, dice: Dice, isDamaged: (id: string) => boolean) {
@@ -34,7 +34,7 @@ export class Reruns {
     this.#isDamaged = isDamaged;
   }
 
-  /** Somebody wants a job or run again; null: none has ended. */
+  /** A request to rerun a job or run; null if none has ended. */
   next(): Request | null {
     const dice = this.#dice;
     const newest = [...this.#commits.jobs()].slice(-newestMax);
@@ -76,14 +76,14 @@ export class Reruns {
     if (id.length > 0) this.#made.set(formatId(id), asked);
   }
 
-  /** The payload of a job may be stored with a run around it, or with those of the job that it runs again: retention may take these before the job. */
+  /** Whether the payload of a job may be pruned before the job: it can be stored with a run around it, or with the job that it reruns. */
   #mayBeGone(id: string): boolean {
     const { run, rerun } = this.#commits.find(id)!.group;
     const origins = [run?.run, rerun?.of].flatMap(origin => (origin ? [formatId(origin)] : []));
     return origins.some(origin => this.#commits.prunedAt(origin) !== null || this.#mayBeGone(origin));
   }
 
-  /** At the end: what was answered is there, and nobody has run anything again unasked. */
+  /** At the end: acknowledged reruns exist, and no job was rerun without a request. */
   ends(): void {
     const counts = new Map<string, number>();
     for (const { id, group } of this.#commits.jobs()) {

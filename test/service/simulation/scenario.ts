@@ -13,14 +13,14 @@ export const turnsDefault = 200;
 export type Ran = {
   readonly scenario: Scenario;
   readonly turns: number;
-  /** What broke, and where; null: nothing. */
+  /** What broke, and where; null if nothing did. */
   readonly problem: string | null;
   readonly compared: (Compared & { readonly acted: number }) | null;
   /** How often each fault struck. */
   readonly struck: ReadonlyMap<string, number>;
 };
 
-/** Every run on disk has a directory of its own in that of the scenario. */
+/** Runs a world. On disk, each world has a new directory in that of the scenario. */
 export function run(scenario: Scenario): Ran {
   Broken.first = null;
   let world: World | null = null;
@@ -49,7 +49,7 @@ export function shrink(failed: Ran): Ran {
     smallest = again;
     return true;
   };
-  // Faults strike until the turn in which it broke, or for a part of that.
+  // Tries fewer turns with faults: first up to the turn in which it broke, then half as many, and so on.
   for (let turns = Math.min(failed.turns, failed.scenario.turns); turns >= 1; turns = Math.floor(turns / 2)) {
     if (!isSmaller({ ...smallest.scenario, turns })) break;
   }

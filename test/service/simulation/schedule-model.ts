@@ -1,5 +1,5 @@
-// What schedules do, as their commits tell: each occurrence fires once, its job and its note share a commit, none is forgotten, none begins
-// beside the job before where it must not, and a backfill fires what has not fired in its time, and nothing else.
+// What schedules must do, as their commits show: each occurrence fires once, its job and its note share a commit, none is forgotten, and
+// `if_running` is obeyed. A backfill fires the occurrences of its period that have not fired, and nothing else.
 import { decodeAction } from '../../../actors/job/records/action.ts';
 import { groupEnd } from '../../../actors/job/records/block.ts';
 import { decodeCancel, readCancelKey } from '../../../actors/job/records/cancel.ts';
@@ -57,13 +57,13 @@ export function schedulesOf(dice: Dice): readonly ScheduleDefinition[] {
 
 export class ScheduleModel {
   readonly #reader: Reader;
-  /** Occurrences that have fired: id and due time. */
+  /** Occurrences that have fired, by schedule and due time. */
   readonly #fired = new Set<string>();
   #firing: readonly Fired[] = [];
   readonly #definitions: ReadonlyMap<string, ScheduleDefinition>;
-  /** The job that has begun last for an occurrence, by schedule. */
+  /** The job that began last, by schedule. */
   readonly #last = new Map<string, JobId>();
-  /** Those whose jobs wait for the end of the job before. */
+  /** Occurrences whose jobs wait for the end of the job before. */
   #waiting: readonly Fired[] = [];
   /** How many occurrences backfills have fired. */
   backfilled = 0;
@@ -112,8 +112,8 @@ export class ScheduleModel {
       const isSame = tags === (wanted && tagsOf(wanted));
       holds(isSame, () => `the job of ${nameOf(id, dueMs)} has the tags ${tags}, and not those of the schedule`);
     }
-    // A schedule goes on with what comes after its last occurrence. What comes before it is fired by backfills.
-    // One that is off fires only by them.
+    // A schedule itself fires what comes after its last occurrence; only backfills fire earlier occurrences, or those of a schedule that
+    // is off.
     const isBackfill = ({ id, dueMs }: Fired) => {
       const { lastDueMs = 0, offMs = null } = stored.get(id) ?? {};
       return offMs !== null || dueMs <= lastDueMs;
@@ -138,7 +138,7 @@ export class ScheduleModel {
     for (const { id, dueMs } of this.#firing) this.#fired.add(nameOf(id, dueMs));
   }
 
-  /** What a backfill fires lies in its time; and what lies there has fired when it is over. */
+  /** Backfills fire only occurrences of their period; when one has ended, all of these have fired. */
   #fill(
     { tables, keys, values }: WriteBatch,
     filled: readonly Fired[],
@@ -160,10 +160,10 @@ export class ScheduleModel {
     const cancelled = places.filter(at => tables[at] === 'cancels').map(at => hex(readCancelKey(keys[at]!).id));
     for (const { key, backfill } of open) {
       if (!backfill || !ended.includes(hex(key)) || cancelled.includes(hex(key))) continue;
-      // It leaves to the schedule what comes after the last occurrence before this commit.
+      // Occurrences after the last one of the schedule (before this commit) are left to the schedule.
       const record = readSchedule(this.#reader, backfill.schedule);
       const now = records.get(backfill.schedule) ?? record;
-      // Where the schedule is gone, it ends at once.
+      // If the schedule is gone, the backfill ends at once.
       if (!record || !now || now.removedMs !== null) continue;
       // The record of a schedule that is off may have other times than its definition.
       if (record.offMs !== null) continue;
@@ -180,7 +180,7 @@ export class ScheduleModel {
     }
   }
 
-  /** Jobs begin, or wait, as `if_running` wants it: with `skip` and `queue` none begins before the end of the job before. */
+  /** Jobs begin or wait as `if_running` says: with `skip` and `queue` none begins before the end of the job before. */
   #begin(batch: WriteBatch, own: readonly Fired[]): void {
     const waiting: Fired[] = [];
     for (const fired of [...this.#waiting, ...own]) {
@@ -193,7 +193,7 @@ export class ScheduleModel {
         waiting.push(fired);
         continue;
       }
-      // It was cancelled while it waited.
+      // The job was cancelled while it waited.
       if (this.#waiting.includes(fired) && hasEnded(open, job)) continue;
       const last = this.#last.get(id);
       const isFree = (ifRunning !== 'skip' && ifRunning !== 'queue') || last === undefined;
@@ -214,14 +214,14 @@ export class ScheduleModel {
     return open && openIn(block, open);
   }
 
-  /** Whether the last job of a schedule is said to run, and had ended before this commit. */
+  /** Whether the record says that the last job runs, although it had ended before this commit. */
   #isOver({ last, isRunning }: ScheduleRecord): boolean {
     if (!isRunning || last === null || !this.#reader.get('blocks', blockOf(last))) return false;
     const open = this.#reader.get('open', blockOf(last));
     return hasEnded(open && openIn(blockOf(last), open), last);
   }
 
-  /** What becomes past has fired, or is noted as passed over; and whose job waits is in the queue. */
+  /** Occurrences that become past must have fired, or be noted as skipped; waiting jobs must be in the queue of the schedule. */
   #accounts(id: string, before: ScheduleRecord, after: ScheduleRecord, firing: ReadonlySet<string>): void {
     const isSame = recurrenceText(before.recurrence) === recurrenceText(after.recurrence);
     if (!isSame || after.offMs !== null || before.offMs !== null) return;
@@ -238,7 +238,7 @@ export class ScheduleModel {
       if (firing.has(nameOf(id, due))) kept++;
       else passed++;
     }
-    // They are counted up to `missedMax`, together with those that fire or wait to be tried again; those that were refused before come on top.
+    // Skipped occurrences are counted up to `missedMax`, together with those that fire or wait to be tried again; refused ones come on top.
     const [all, wanted] = [kept + passed, Math.min(kept + passed, missedMax)];
     const off = noted + kept - wanted;
     const tolerated = all > missedMax - runAllMax ? runAllMax : 0;

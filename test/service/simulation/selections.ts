@@ -1,4 +1,4 @@
-// The filters of actions: those that are drawn, and the jobs that must match them.
+// The filters of actions: how they are drawn, and which jobs must match them.
 import { errorLine, fingerprintOf, patternOf } from '../../../actors/index/records/fingerprint.ts';
 import { hasFingerprint } from '../../../actors/index/views/jobs-of-failure.ts';
 import { type JobOperation, type Moment, noSelection, type Selection } from '../../../actors/job/records/action.ts';
@@ -9,7 +9,7 @@ import { blockKeyMs, blockOf, formatId, parseId } from '../../../runtime/ids.ts'
 import type { Commits, KnownAttempt, KnownJob } from './commits.ts';
 import type { Dice } from './dice.ts';
 
-/** How far from the times of a job the limits of a filter may lie. */
+/** The greatest distance between a limit of a filter and the time of a job. */
 const nearUs = 3_000_000;
 
 export function drawSelection(dice: Dice, operation: JobOperation, commits: Commits): Selection {
@@ -58,13 +58,13 @@ function drawNarrowing(dice: Dice, jobs: readonly KnownJob[]): Partial<Selection
   }
 }
 
-/** What the reading thread passes with the filter, so that jobs are found. */
+/** The checks that the reads thread passes along with the filter. */
 export function wordsOf({ fingerprint }: Selection, { commitUs }: Moment): WordChecks {
   if (fingerprint === undefined) return noWords;
   return { searchedUs: commitUs, failure: (attempt, owner) => hasFingerprint(fingerprint, attempt, owner) };
 }
 
-/** Whether the job matched as of the last commit, or may have: who waits and who runs is not told apart. */
+/** Whether the job may have matched as of the last commit; queued and running jobs are not told apart. */
 export function mayMatch(commits: Commits, job: KnownJob, selection: Selection, { block }: Moment): boolean {
   const { id, plugin, command, group, attempts } = job;
   if (plugin === headgatePlugin || commits.prunedAt(id) !== null) return false;
@@ -103,12 +103,12 @@ function isNarrow(commits: Commits, job: KnownJob, selection: Selection): boolea
   return job.group.rerun !== null && formatId(job.group.rerun.of) === of && commits.prunedAt(of) === null;
 }
 
-/** Whether the ends of jobs alone decide what matches. */
+/** Whether the filter matches ended jobs by their ends alone, so that `mayMatch` is exact. */
 export function isSure({ status }: Selection): boolean {
   return status !== 'queued' && status !== 'running' && status !== 'cancelled';
 }
 
-/** When the clock has been set back, ids stand for the later time until it has caught up. */
+/** The time in the id is later than that of creation while a clock that was set back has not caught up. */
 function acceptedUs({ id, createdUs }: KnownJob): number {
   return Math.max(createdUs, 1000 * blockKeyMs(blockOf(parseId(id)!)));
 }

@@ -1,4 +1,4 @@
-// Where no fault strikes any more, nothing stays open and nobody waits, but in trees that have lost a record.
+// When faults no longer strike, nothing stays open and no caller waits, except in trees with an undecodable record.
 import { findJob } from '../../../actors/job/views/jobs.ts';
 import { blockOf, formatId, jobIdBytes, parseId } from '../../../runtime/ids.ts';
 import type { Store, Table } from '../../../runtime/store/store.ts';
@@ -17,10 +17,10 @@ type Past = {
   readonly vault: VaultModel;
 };
 
-/** Where the id of the run lies in the key of a deadline. */
+/** The offset of the run's id in the key of a deadline. */
 const runAt = 8;
 
-/** Where nothing is left. */
+/** Tables that must be empty at the end. */
 const tables = [
   'open',
   'retries',
@@ -42,7 +42,7 @@ export function isSettled({ store, commits, callers, poison, vault }: Past): voi
   for (const table of tables) {
     for (const key of store.keys(table, {})) {
       const isOfTree = table !== 'holds' && table !== 'pauses';
-      // What is needed is named before the root that needs it, and the time before the first job of a timer and the run of a deadline.
+      // In these keys, the id of the job whose root counts follows another part.
       const idAt = { reuse_needs: jobIdBytes, timers: 9, run_deadlines: runAt }[table as string] ?? 0;
       const id = Buffer.from(key.subarray(idAt));
       // The timers of a block whose open record is unusable stay, even if the first job of a timer had settled before.
@@ -64,7 +64,7 @@ export function isSettled({ store, commits, callers, poison, vault }: Past): voi
   vault.verify();
 }
 
-/** A tree has the tags of its root, also when that has been pruned. */
+/** All jobs of a tree must have the tags of its root, also if the root has been pruned. */
 function tagsHold(commits: Commits): void {
   for (const { id, group } of commits.jobs()) {
     const tags = group.root ? commits.find(formatId(group.root))?.group.options?.tags : group.options?.tags;

@@ -13,9 +13,9 @@ export const dayUs = 24 * hourMs * 1000;
 /** The deadlines that pipelines have. */
 export const deadlinesMs = [3_000, 60_000] as const;
 
-/** Pipelines as their author wrote them. The later of two generations is in force after a reload. */
+/** A pipeline as its author wrote it. */
 export type Authored = Pipeline & { readonly on_hook?: string } & Limits;
-/** What follows the steps of a run, and how long they may take. */
+/** The phases of a run, and time limits. */
 type Limits = {
   readonly deadline?: string;
   readonly on_failure?: Step[];
@@ -24,7 +24,7 @@ type Limits = {
 };
 export type Generation = { readonly pipelines: readonly Authored[]; readonly config: Config };
 
-/** Plugins that pipelines use: each may be retried often enough to outlast its own failures and some lost hosts. */
+/** Plugins that pipelines use: each allows enough attempts to survive its own failures and some lost hosts. */
 const inPipelines = ['a', 'a', 'a', 'single', 'program', 'keeper'] as const;
 /** Plugins that callers call. */
 export const called = [
@@ -63,7 +63,7 @@ const cast: readonly PluginInstance[] = [
   plugin('timid', { name: 'shy', concurrencySafe: false }, { parallelism: 1 }),
 ];
 
-/** The generations of a world, as its seed draws them. One that is asked for again is the same object. */
+/** The generations of a world, drawn from its seed. Requests for the same generation get the same object. */
 export class Setups {
   readonly #seed: number;
   readonly #all: Generation[] = [];
@@ -143,7 +143,7 @@ export function without({ config, pipelines }: Generation, dice: Dice): Generati
   return { pipelines, config: { ...config, plugins: { ...plugins, [gone]: bare } } };
 }
 
-/** Schedules would go on for ever. */
+/** The generation without schedules, which would fire for ever. */
 export function withoutSchedules({ pipelines, config }: Generation): Generation {
   return { pipelines, config: { ...config, schedules: [] } };
 }
@@ -158,7 +158,7 @@ function retryOf(seed: number, stepId: string): number | null {
 function limited(seed: number, dice: Dice, calls: Dice, pipeline: Authored): Authored {
   const { name } = pipeline;
   const steps = pipeline.steps.map(step => limitedStep(seed, dice, step));
-  // What is started by events and hooks stays simple.
+  // Pipelines that events and hooks start have no phases and no deadline.
   if (!['p', 'q', 'r'].includes(name)) return { ...pipeline, steps };
   const phase = (id: string): Step[] => {
     const foreach = dice.chance(0.3) ? { foreach: 'payload.run.payload.list' } : {};
@@ -265,7 +265,7 @@ function draw(dice: Dice, keys: readonly string[], value: () => string): { [key:
   return drawn.length === 0 ? null : Object.fromEntries(drawn);
 }
 
-/** A chain before one with a pattern may have to wait for a later turn. */
+/** A condition, sometimes with a pattern: a token that meets one may have to wait for a later turn. */
 function conditionOf(dice: Dice): object {
   if (dice.chance(0.4)) return { path: 'payload.s', op: 'regex', value: dice.pick(['0$', '^[pqr]1', '[^a]']) };
   return { path: dice.pick(['payload.k', 'payload.k', 'context.b.x']), op: 'gt', value: dice.below(6) - 1 };

@@ -11,9 +11,9 @@ import { type Patch, planted, readPatches } from './planted.ts';
 
 const exec = promisify(execFile);
 const seeds = cyclesOf({ deep: 1000, quick: 200 });
-/** With faults; about as many without them follow. */
+/** Turns with faults; about as many without faults follow. */
 const turns = cyclesOf({ deep: 200, quick: 100 });
-/** The first lives of a process take several times as long as later ones, and beside them other tests use the other cores. */
+/** In quick runs one process: the first lives of a process are several times slower than later ones, and other tests use the other cores. */
 const workers = cyclesOf({ deep: availableParallelism(), quick: 1 });
 /** Lives whose ledger is on disk. */
 const diskSeeds = cyclesOf({ deep: 200, quick: 8 });
@@ -32,7 +32,7 @@ it('keeps every promise in every life', { timeout: 1_200_000 }, async () => {
   const stdout = await simulate('--seeds', `${seeds}`, '--turns', `${turns}`, '--workers', `${workers}`);
   expect(stdout).toMatch(`${seeds} seeds in `);
   expect(stdout).toMatch(/: nothing broke\n/);
-  // It is worth something only when all of it happens.
+  // The simulation proves something only if every fault strikes and enough is compared.
   expect(stdout).toMatch(/faults that never struck: none\n/);
   const compared = JSON.parse(/^compared (\{.*?\});/m.exec(stdout)![1]!);
   expect(compared.jobs).toBeGreaterThan(50 * seeds);

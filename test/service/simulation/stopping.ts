@@ -1,11 +1,11 @@
-// A stop of the service in good order: hosts have a while, then they are ended, and nothing is charged to what they still ran.
+// A graceful stop of the service: hosts get some time, then they are ended, and the attempts that they still ran are not charged.
 import type { ReplyTo } from '../../../runtime/turn.ts';
 import type { Callers } from './callers.ts';
 import { type Hosts, nameOf } from './hosts.ts';
 import type { Ledger } from './ledger.ts';
 
 export class Stopping {
-  /** It was asked for; its hosts have ended; it was answered. */
+  /** How far the stop is: requested, hosts have ended, or answered. */
   state: 'no' | 'asked' | 'hosts ended' | 'answered' = 'no';
   #stopper: ReplyTo | null = null;
 
@@ -16,7 +16,7 @@ export class Stopping {
     ledger.stop(this.#stopper);
   }
 
-  /** The hosts have had their while. What must not run twice may be charged: nobody knows whether it has begun. */
+  /** Ends the hosts after their time. Jobs that must not run twice may be charged, because they may have begun. */
   endHosts(ledger: Ledger, hosts: Hosts): void {
     if (!ledger.isStopping) return;
     this.state = 'hosts ended';

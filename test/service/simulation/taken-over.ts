@@ -1,5 +1,5 @@
-// What must be so of runs that go on from what had failed in an earlier one: they run nothing again that had succeeded there, but behind
-// something that they had to run, and they miss nothing.
+// What must hold for reruns `from: failed`: they run no job again that had succeeded, except after a job that they had to run, and they leave
+// nothing out.
 import { pipelinePlugin } from '../../../actors/job/records/job.ts';
 import { joinEventType } from '../../../actors/pipeline/protocol.ts';
 import { formatId } from '../../../runtime/ids.ts';
@@ -8,21 +8,21 @@ import { errorOf, type KnownJob } from './commits.ts';
 
 export type Jobs = {
   readonly all: ReadonlyMap<string, KnownJob>;
-  /** By run: what stands in it, jobs and runs that its steps called. */
+  /** By run: the jobs and called runs that belong to it. */
   readonly inside: ReadonlyMap<string, readonly KnownJob[]>;
 };
 
-/** The run that this one goes on from; null: it begins anew. */
+/** The run that this one repeats from its failed jobs; null if it is no such rerun. */
 export function sourceOf({ all }: Jobs, { group }: KnownJob): KnownJob | null {
   return group.rerun?.from === 'failed' ? (all.get(formatId(group.rerun.of)) ?? null) : null;
 }
 
-/** All that a run can take over: what had succeeded in the one that it goes on from, and in those before. */
+/** All jobs from which a run can reuse: those of the run that it repeats, and of those before. */
 export function* earlierOf(jobs: Jobs, run: KnownJob): Iterable<KnownJob> {
   for (let source = sourceOf(jobs, run); source; source = sourceOf(jobs, source)) yield* membersOf(jobs, source);
 }
 
-/** All that stands in a run, and in the runs that it called. */
+/** All jobs of a run, and of the runs that it called. */
 export function* membersOf(jobs: Jobs, run: KnownJob): Iterable<KnownJob> {
   for (const job of jobs.inside.get(run.id) ?? []) {
     yield job;
@@ -30,7 +30,7 @@ export function* membersOf(jobs: Jobs, run: KnownJob): Iterable<KnownJob> {
   }
 }
 
-/** Of what a run has made, nothing had succeeded at the same place before, but behind what had not. */
+/** No job that the rerun made may have succeeded before at the same place, unless it follows another job that the rerun made. */
 export function runsWhatFailed(jobs: Jobs, run: KnownJob): void {
   const source = sourceOf(jobs, run);
   if (!source) return;
@@ -41,7 +41,7 @@ export function runsWhatFailed(jobs: Jobs, run: KnownJob): void {
   for (const job of made) {
     const twin = earlier.get(job.place);
     const { parent, event } = job.group;
-    // A join waits for several: that one of them was made is enough.
+    // A join follows several jobs, of which one that the rerun made is enough.
     const mayBeBehind = event?.type === joinEventType && made.length > 1;
     if (!twin || own.has(formatId(parent!)) || mayBeBehind) continue;
     const before = twin.attempts.at(-1)!;
@@ -53,7 +53,7 @@ export function runsWhatFailed(jobs: Jobs, run: KnownJob): void {
   }
 }
 
-/** A called run that succeeded though some of its jobs failed is rerun. */
+/** Whether the job succeeded, and if it is a run, all its jobs too: a successful run with failed jobs is rerun. */
 function isWholeSuccess(jobs: Jobs, job: KnownJob): boolean {
   const isSuccess = ({ attempts }: KnownJob) => attempts.at(-1)!.status === 'succeeded';
   return isSuccess(job) && [...membersOf(jobs, job)].every(isSuccess);

@@ -1,4 +1,4 @@
-// Timelines at the end of a world: each counts every job inside its run once, and its critical path is the time of the run.
+// Timelines at the end of a world: each counts every job inside its run once, and its critical path covers the time of the run.
 import { pipelinePlugin, statuses } from '../../../actors/job/records/job.ts';
 import { keyOf, stepNameOf } from '../../../actors/job/views/timeline.ts';
 import { readTimeline, type Timeline } from '../../../actors/job/views/timeline-reading.ts';

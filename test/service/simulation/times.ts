@@ -1,4 +1,4 @@
-// Delayed jobs, expiry and deadlines: what callers ask for, and what therefore must be so, whatever fails.
+// Delayed jobs, expiry and deadlines: what callers ask for, and what must hold because of it, whatever fails.
 import { lateText } from '../../../actors/job/cancel/cancelled-jobs.ts';
 import { decodeCancel, readCancelKey } from '../../../actors/job/records/cancel.ts';
 import { isHosted } from '../../../actors/job/records/job.ts';
@@ -17,24 +17,24 @@ import { openIn } from './remembered.ts';
 import { deadlinesMs } from './setup.ts';
 
 const hourMs = 3_600_000;
-/** Beside those of the others who ask. */
+/** The numbers of these asks begin here, so that they differ from all others. */
 const firstAsk = 3_000_000_000;
-/** From the turn that sends a frame until the frame is seen here. */
+/** The most time between the turn that sends a frame and the check of the frame. */
 const seenUs = 1_000;
 
 export class Times {
   readonly #reader: Reader;
   readonly #commits: Commits;
   readonly #dice: Dice;
-  /** Jobs that were delayed, and whose time the ledger has taken to have come. */
+  /** Delayed jobs that the ledger has made due. */
   readonly #woken = new Set<string>();
-  /** When jobs expired, and to what time jobs were rescheduled; also of jobs that retention has taken. */
+  /** When jobs expired, and to which time jobs were rescheduled; also for jobs that retention has removed. */
   readonly #expired = new Map<string, number>();
   readonly #rescheduled = new Map<string, number>();
   /** Deadlines of runs in the last commit. */
   readonly #deadlines: Uint8Array[] = [];
   #asked = firstAsk;
-  /** How much was looked at: a comparison of nothing proves nothing. */
+  /** How much was checked, because a check of nothing proves nothing. */
   readonly seen = { woken: 0, expired: 0, late: 0 };
 
   constructor(reader: Reader, commits: Commits, dice: Dice) {
@@ -43,7 +43,7 @@ export class Times {
     this.#dice = dice;
   }
 
-  /** What a call may ask for. */
+  /** Draws the options of a call. */
   options(): { readonly options?: CallOptions } {
     const dice = this.#dice;
     if (!dice.chance(0.2)) return {};
@@ -70,12 +70,12 @@ export class Times {
     return [{ kind: 'reschedule', id, delayMs: this.#dice.pick([0, 500, 30_000, hourMs]), replyTo }];
   }
 
-  /** Whether it was asked here. */
+  /** Whether the question was asked by this class. */
   answered({ ask }: ReplyTo): boolean {
     return ask > firstAsk;
   }
 
-  /** Before a commit: jobs are no longer delayed once their time has come, or they have ended. */
+  /** Checks a batch before its commit: a delayed job becomes due only at its time, unless it ends. */
   committing(batch: Batch, nowUs: number): void {
     const { tables, keys, values } = batch as WriteBatch;
     for (let place = 0; place < tables.length; place++) {
@@ -92,7 +92,7 @@ export class Times {
       if (tables[place] === 'run_deadlines' && values[place]) this.#deadlines.push(keys[place]!);
   }
 
-  /** The deadline of a run counts from its time, and is at most what its call allows. */
+  /** The deadline of a run must count from the time at which it may begin, and be no later than its call allows. */
   #deadlineHolds(key: Uint8Array): void {
     const { run, deadline } = readRunDeadlineKey(key)!;
     const [us, kind] = deadline;
@@ -113,7 +113,7 @@ export class Times {
     for (let index = 0; index < before.count; index++) {
       if (!before.isDelayed(index) || after?.isDelayed(index)) continue;
       const id = formatId(jobId(Buffer.from(key), index));
-      // Runs go by the definitions of the commit in which they begin, even those that end in it.
+      // A delayed run uses the definitions of the commit in which it begins, even if it ends in the same commit.
       this.#commits.began(id);
       if (after && !after.isSettled(index)) this.#wakes(id, nowUs);
     }
@@ -126,14 +126,14 @@ export class Times {
     this.seen.woken++;
   }
 
-  /** A frame leaves: none of its jobs is delayed, has expired before any of its code can have run, or is past its deadline. */
+  /** Checks a frame that is sent: none of its jobs is delayed, past its deadline, or expired before its code can have run. */
   frameHolds({ tasks }: HeldFrame, nowUs: number): void {
     for (const { id, attempt } of tasks) {
       const job = this.#commits.find(id);
       const times = job && this.#timesOf(job);
       if (!times) continue;
       const { runAtUs, expiresUs, deadlineUs } = times;
-      // A clock that was set back does not take back what has come.
+      // A job that was due stays due, although the clock was set back.
       const isDue = runAtUs === null || runAtUs <= Math.max(nowUs, job.createdUs) || this.#woken.has(id);
       holds(isDue, () => `attempt ${attempt} of ${id} is handed out before its time`);
       const isFirst = attempt === 1 && job.attempts.length === 0 && !this.#mayHaveBegun(id);
@@ -154,7 +154,7 @@ export class Times {
     return bytes !== undefined && openIn(key, bytes).hasBegun(indexOf(parseId(id)!));
   }
 
-  /** Whether the job ended by a time of its own, rightly: then its plugin has no say. */
+  /** Whether the job rightly ended by its deadline or expiry, so that its plugin does not decide its end. */
   hasEnded(job: KnownJob): boolean {
     const times = this.#timesOf(job);
     const last = job.attempts.at(-1);

@@ -1,4 +1,4 @@
-// What the vault should hold, kept as plain maps by whoever asks it; what it delivers is held against that.
+// What the vault should hold, kept as plain maps from its answers, and compared with what it delivers.
 import { createHash } from 'node:crypto';
 import type { VaultReply, VaultRequest } from '../../../actors/vault/protocol.ts';
 import { auditStart, walkAudit } from '../../../actors/vault/records/audit.ts';
@@ -11,7 +11,7 @@ import type { Batch, Store } from '../../../runtime/store/store.ts';
 import { Broken, holds } from './broken.ts';
 import type { Dice } from './dice.ts';
 
-/** Before each record of the trail. */
+/** The length of the code before each record of the trail. */
 const auditCodeBytes = 32;
 
 type Secret = { readonly value: string | null; readonly grants: readonly string[]; readonly isAuto: boolean };
@@ -20,14 +20,14 @@ export class VaultModel {
   readonly adminDigest = createHash('sha256').update('admin').digest().toString('latin1');
   /** Whether the process that runs now has no key. */
   isLocked = false;
-  /** Whether the vault is open to it. */
+  /** Whether the vault is open in this process. */
   isOpen = true;
   readonly #store: Store;
   readonly #dice: Dice;
   readonly #key: Buffer;
   #principals = new Map<string, { readonly kind: string; readonly isRevoked: boolean }>();
   #secrets = new Map<string, Secret>();
-  /** Something was answered in this turn. */
+  /** Whether a call was answered in this turn. */
   #isChanged = false;
 
   constructor(store: Store, dice: Dice) {
@@ -68,7 +68,7 @@ export class VaultModel {
     return { key: this.isLocked ? 'the key is gone' : this.#key, file: null };
   };
 
-  /** What is on disk: after an end of the process nobody knows which of the last calls were taken. */
+  /** Takes over what is on disk: after the end of a process, it is not known which of its last calls were carried out. */
   reread(): void {
     const { principals, secrets } = this.#opened();
     this.#principals = new Map(
@@ -93,7 +93,7 @@ export class VaultModel {
     this.#isChanged = true;
   }
 
-  /** After a turn: what was answered is on disk. */
+  /** After a turn: answered changes must be on disk. */
   settle(): void {
     if (!this.#isChanged) return;
     this.#isChanged = false;
@@ -148,7 +148,7 @@ export class VaultModel {
     }
   }
 
-  /** A frame of the plugin leaves with these secrets. */
+  /** Checks a frame of the plugin that is sent with these secrets. */
   delivered(instance: string, packed: Uint8Array | undefined): void {
     holds(this.isOpen, () => `a frame of ${instance} leaves while the vault is sealed`);
     const principal = this.#principals.get(instance);
@@ -171,7 +171,7 @@ export class VaultModel {
     }
   }
 
-  /** Whether a commit takes records off the trail: only ones from before this time. */
+  /** Whether a commit prunes records of the trail. All of them must be from before this time. */
   prunes(batch: Batch, beforeUs: number): boolean {
     const { tables, keys, values } = batch as WriteBatch;
     let prunes = false;
@@ -185,7 +185,7 @@ export class VaultModel {
     return prunes;
   }
 
-  /** The trail is whole up to its anchor. */
+  /** Checks that the audit trail is whole up to its anchor. */
   verify(): void {
     const { keyring } = this.#opened();
     const walk = walkAudit(this.#store, () => keyring);

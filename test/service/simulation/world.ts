@@ -1,5 +1,5 @@
-// One world for the whole ledger: its real actors and turns over a store in memory or on disk, with hosts, callers and
-// clock made of values. Every fault is a named probability of one seed. First faults strike; then none does, and everything must settle.
+// One world for the whole ledger: its real actors and turns over a store in memory or on disk, with simulated hosts,
+// callers and clock. Every fault is a named probability of one seed. First faults strike; then none does, and everything must settle.
 import { parseId } from '../../../runtime/ids.ts';
 import type { WriteBatch } from '../../../runtime/store/batch.ts';
 import { type Store, StoreFault, StoreFull } from '../../../runtime/store/store.ts';
@@ -30,11 +30,11 @@ import { Times } from './times.ts';
 import { VaultModel } from './vault-model.ts';
 
 const hourUs = 3_600_000_000;
-/** Steps after which a calm world must have settled. */
+/** The most steps until a world without faults has settled. */
 const calmStepsMax = 40_000;
-/** The phase of a paused run comes back for as long as the pause lasts. So pauses end after this many alarms, even if more are due. */
+/** A paused run in a phase sets alarms for as long as the pause lasts, so pauses end after this many alarms, even if more are due. */
 const pausedAlarmsMax = 2_000;
-/** While so much is unsettled, callers ask for nothing more. */
+/** While this many jobs are unsettled, callers submit nothing. */
 const unsettledMax = 20;
 
 class Killed extends Error {}
@@ -67,7 +67,7 @@ export class World {
   #isDiskLow = false;
   #isDiskFull = false;
   #stop = new Stopping();
-  /** Effects of a turn that still get out before the process is killed. */
+  /** How many effects of the turn still get out before the process is killed. */
   #effectsLeft = Number.POSITIVE_INFINITY;
 
   constructor(scenario: Scenario) {
@@ -187,7 +187,7 @@ export class World {
     this.#hosts.end();
   }
 
-  /** What a turn lets out, one thing after the other. */
+  /** Carries out an effect of a turn, unless the process is killed before it. */
   #effect(effect: () => void): void {
     if (this.#effectsLeft-- > 0) effect();
     else this.#ledger.isGone = true;
@@ -196,7 +196,7 @@ export class World {
   #sent(actor: string, message: unknown): void {
     this.#callers.told(actor, message);
     if ((message as { kind: string }).kind !== 'actors_restarted') return;
-    // Whoever waits for a run says so again.
+    // The main thread asks again for each job that a caller waits for.
     for (const id of this.#callers.waiting) this.#ledger.deliver('job', { kind: 'await_job', id: parseId(id)! });
   }
 
@@ -241,7 +241,7 @@ export class World {
     else if (this.#hosts.held.length === 0 || this.#ledger.condition !== 'up') this.#wait();
   }
 
-  /** Something comes from outside. */
+  /** Delivers messages of callers and operators, and sometimes moves the clock. */
   #input(): void {
     const [ledger, dice] = [this.#ledger, this.#dice];
     const cancels = this.faults.strikes('cancelled') ? this.#callers.cancel() : [];
@@ -276,7 +276,7 @@ export class World {
     const actors = ['job', 'pipeline', ...(this.#setup.config.schedules.length > 0 ? ['schedule'] : [])];
     for (const actor of actors) this.#ledger.deliver(actor, { kind: 'prune' });
     if (!this.faults.tries('auditPruned')) return;
-    // Time in which records of the trail grow too old.
+    // Time passes, so that some records of the trail are past their retention.
     this.#nowUs += 2 * hourUs;
     const beforeUs = this.#nowUs - auditRetentionUsOf(this.#setup);
     this.#ledger.deliver('vault', { kind: 'prune_audit', beforeUs });
@@ -329,7 +329,7 @@ export class World {
     this.#effectsLeft = Number.POSITIVE_INFINITY;
     if (this.#restartIfStopped() || ledger.condition !== 'up') return;
     this.#vault.settle();
-    // Else what is open may not have been read back yet.
+    // If a turn is due, open jobs may not all have been read back after a start.
     if (!ledger.isDue) this.#commits.compareGauges(ledger.gauges);
     if (!ledger.isDue) deadlinesHold(this.#store, ledger.alarmUs, this.#commits, this.#poison.roots);
     if (this.#dice.chance(0.1) && !ledger.isDue) hostsHold(this.#surroundings);
@@ -339,7 +339,7 @@ export class World {
   #restartIfStopped(): boolean {
     if (this.#stop.state !== 'answered') return false;
     const [running] = this.#commits.out();
-    // Where its last turn failed, nothing more was written.
+    // If the last turn before the stop failed, its ends were not written, and jobs may still be running on disk.
     holds(
       running === undefined || this.#ledger.condition !== 'up',
       () => `the service has stopped in good order, and ${running} is said to be running`,
@@ -354,7 +354,7 @@ export class World {
     return waiting + gauges.get('running') + gauges.get('runs');
   }
 
-  /** No fault strikes any more: everything goes on to its end. */
+  /** Ends all faults, and runs the world until everything has settled. */
   #settle(): void {
     this.#isDiskFull = false;
     if (this.#stop.state !== 'no') this.#restart();

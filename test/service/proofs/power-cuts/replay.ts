@@ -143,7 +143,7 @@ export class Replay {
   }
 }
 
-/** Mappings with write access, except of the lock file. The model lacks writes through memory, so there may be none. */
+/** Files that are mapped with write access. The model lacks writes through memory, so only the lock file of LMDB may be among them. */
 export function writableMaps(calls: readonly Call[]): string[] {
   const maps = calls.filter(
     ({ name, words, result }) =>
