@@ -1,4 +1,4 @@
-// ARCHITECTURE.md is short, and what it names is there.
+// ARCHITECTURE.md is short, and the files that it names exist.
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';

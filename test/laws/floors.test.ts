@@ -1,4 +1,4 @@
-// The house keeps its laws, and the checker is seen to catch each way of breaking them.
+// The source files obey the laws of floors.ts, and the checker detects each kind of violation.
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
@@ -7,7 +7,7 @@ import { readHouse, sourceFile } from './house.ts';
 
 const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
 const { dependencies: required, optionalDependencies: optional } = JSON.parse(manifest);
-/** Part of the bundles that are published. */
+/** Packages that are part of the published bundles. */
 const bundled = ['ajv', 'commander', 'croner', 'eventsource-parser', 'fastest-levenshtein', 'pino', 're2js', 'yaml'];
 const dependencies = [...Object.keys({ ...required, ...optional }), ...bundled];
 
@@ -140,7 +140,7 @@ test('what stands in a template or a comment is no code', () => {
   expect(check({ 'http/a.ts': text })).toEqual([]);
 });
 
-/** Files that say their purpose, and then this. */
+/** Problems of files that state a purpose and then have this text. */
 function check(files: { readonly [path: string]: string }): string[] {
   return checkHouse(
     Object.entries(files).map(([path, text]) => sourceFile(path, `// A part.\n${text}`)),

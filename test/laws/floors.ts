@@ -1,4 +1,4 @@
-// The laws of the house: who may import whom, and what no file may hold. Pure; each problem names file and rule.
+// The laws of the source files: which file may import which, and what no file may contain. Each problem names file and rule.
 import type { SourceFile } from './house.ts';
 import { withoutTemplates } from './house.ts';
 
@@ -6,13 +6,13 @@ export type Problem = { readonly path: string; readonly rule: string };
 
 /** From the top down: a floor imports only itself and what lies below it. */
 const floors = ['cli', 'http', 'service', 'actors', 'config', 'runtime'];
-/** May import every floor, and nobody imports them. */
+/** Directories that may import every floor, and that no floor imports. */
 const visitors = ['bench', 'packaging', 'test', 'examples', 'ui'];
-/** What an actor's folder may import of another's: its messages, its stored records, its reads, and numbers that any thread may read. */
+/** What an actor's folder may import of another's: messages, stored records, views, and numbers that any thread may read. */
 const publicOfActors = /^actors\/[^/]+\/(protocol\.ts|gauges\.ts|records\/|views\/)/;
 
 type Room = { readonly rule: string; readonly of: RegExp; readonly within: RegExp; readonly may: RegExp };
-/** Whoever lies in a room (`of`) may import of a part of the house (`within`) only what is named (`may`). */
+/** Files of a room (`of`) may import only certain files (`may`) of a part of the source (`within`). */
 const rooms: readonly Room[] = [
   {
     rule: 'records import nothing but records and runtime/',
@@ -54,30 +54,30 @@ const rooms: readonly Room[] = [
   },
 ];
 
-/** One file of the house imports each of these. */
+/** Each of these packages is imported by one file only. */
 const heavyPackages = ['lmdb', 'piscina', 'uWebSockets.js', 'yaml', 'pino', 're2js', 'msgpackr', 'koffi', 'croner'];
-/** One file per floor. */
+/** Packages that one file of each floor may import. */
 const heavyPerFloor = ['ajv'];
-/** Every command of the command line is made with it, and nothing else is. */
+/** Packages that only the command line may import. */
 const cliPackages = ['commander'];
 
 const vagueNames = /(^|[/-])(utils?|helpers?|managers?|types|common|misc)\.ts$/;
 const linesMax = 400;
 const machinePath = /(?<![\w.~])\/(work|root|home|Users)\/[\w.-]+/;
-/** The ledger, which gets the time as an argument: `Date.now` goes back when the clock is set. */
+/** Code of the ledger thread, which gets the time as an argument, because `Date.now` goes back when the clock is set. */
 const hasClock = /^(actors|service\/ledger)\//;
-/** Where printing is the purpose, or is taken over from plugins. */
+/** Files that may print: commands, or the code that takes over the output of plugins. */
 const mayPrint = [/^(cli|bench|test)\//, /^runtime\/host\/process\/console\.ts$/];
-/** What the screens of the dashboard are made of is one list. */
+/** Files that may only re-export: the list of the parts of which the dashboard's screens are made. */
 const mayHandOn = [/^ui\/parts\/index\.ts$/];
-/** Loaded by tools that want a default export. */
+/** Files that may have a default export, because tools load them. */
 const mayDefault = [
   /^vitest(\.install)?\.config\.ts$/,
   /^test\/support\/build\.ts$/,
   /^runtime\/host\/thread\/thread\.ts$/,
 ];
 
-/** `dependencies`: the packages that are installed wherever the house is, or part of it. */
+/** Returns all problems. `dependencies`: packages that are installed with the product, or are part of its bundles. */
 export function checkHouse(files: readonly SourceFile[], dependencies: readonly string[]): Problem[] {
   return [
     ...files.flatMap(file => checkPackages(file, dependencies).map(rule => ({ path: file.path, rule }))),
@@ -141,7 +141,7 @@ function allows(patterns: readonly RegExp[], path: string): boolean {
   return patterns.some(pattern => pattern.test(path));
 }
 
-/** The first line, after `#!`, begins a comment; the comment ends a sentence. */
+/** Whether the file begins (after `#!`) with a comment that has a sentence. */
 function opensWithPurpose(text: string): boolean {
   const [, comment] = /^(?:#!.*\n)?((?:\/\/ .*\n)+|\/\*\*[\s\S]*?\*\/)/.exec(text) ?? [];
   return comment !== undefined && /\w{2,}[\s\S]*[.:]/.test(comment);
@@ -165,10 +165,10 @@ function checkHeavy(files: readonly SourceFile[]): Problem[] {
   });
 }
 
-/** What plugin authors write against stands alone, and names its types as they do. */
+/** The API for plugin authors, which imports nothing else, and may have type names that exist elsewhere, too. */
 const ownNames = /^runtime\/host\/api\//;
 
-/** No two exported types have one name. */
+/** Exported types with the same name. */
 function checkTypeNames(files: readonly SourceFile[]): Problem[] {
   const homes = new Map<string, string>();
   const found: Problem[] = [];
@@ -183,7 +183,7 @@ function checkTypeNames(files: readonly SourceFile[]): Problem[] {
   return found;
 }
 
-/** Each cycle once, with the way around it. */
+/** Cycles of imports: each once, with its files in order. */
 function checkCycles(files: readonly SourceFile[]): Problem[] {
   const byPath = new Map(files.map(file => [file.path, file]));
   const done = new Set<string>();
@@ -201,7 +201,7 @@ function checkCycles(files: readonly SourceFile[]): Problem[] {
   return found;
 }
 
-/** For a person to read. */
+/** The problem as text. */
 export function tell({ path, rule }: Problem): string {
   return `${path}: ${rule}`;
 }

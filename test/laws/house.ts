@@ -1,14 +1,14 @@
-// The source files of the project as the laws see them: path, text, and whom each imports.
+// The source files of the project as the laws see them: path, text and imports.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 
 export type SourceFile = {
-  /** From the root of the project, with slashes. */
+  /** The path relative to the root of the project, with slashes. */
   readonly path: string;
   readonly text: string;
-  /** Paths of files of the project, as the text names them. */
+  /** Paths of imported files of the project. */
   readonly imports: readonly string[];
-  /** Names of packages, without what lies inside them. */
+  /** Names of imported packages, without paths inside them. */
   readonly packages: readonly string[];
 };
 
@@ -35,7 +35,7 @@ export function readHouse(root: string): SourceFile[] {
   });
 }
 
-/** What an import statement, a re-export, a dynamic import or the start of a thread names. */
+/** Patterns for the target of an import statement, a re-export, a dynamic import, or the start of a thread. */
 const specifiers = [
   /^(?:import|export)\s[^'";]*?\sfrom\s+['"]([^'"]+)['"]/gm,
   /^import\s+['"]([^'"]+)['"]/gm,
@@ -52,7 +52,7 @@ export function sourceFile(path: string, text: string): SourceFile {
   return { path, text, imports: [...new Set(imports)], packages: [...new Set(packages)] };
 }
 
-/** Templates of several lines hold the sources of plugins: they are data here. */
+/** The text without templates of several lines, which are sources of plugins, and so data. */
 export function withoutTemplates(text: string): string {
   return text.replaceAll(/`(?:[^`\\]|\\[\s\S])*?`/g, template => (template.includes('\n') ? '``' : template));
 }

@@ -1,4 +1,4 @@
-// What the service's threads and hosts load when they start: nothing that reads configuration files, which the main thread has read.
+// The service's threads and hosts load no package that reads configuration files when they start: the main thread has read them.
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { readHouse } from './house.ts';
@@ -10,15 +10,15 @@ const entries = [
   'runtime/host/process/host-main.ts',
   'runtime/host/thread/thread.ts',
 ];
-/** Each costs a start a tenth of a second. */
+/** Each of these packages takes a tenth of a second of a start. */
 const parsers = ['yaml', 'ajv', 'commander', 'pino', 'uWebSockets.js'];
 
 const files = new Map(readHouse(fileURLToPath(new URL('../..', import.meta.url))).map(file => [file.path, file]));
 
-/** What a file loads at once: types and imports made later are left out. */
+/** Imports that a file loads at once, without imports of types and dynamic ones. */
 const atOnce = /^(?:import|export)\s(?!type\b)[^'";]*?['"]([^'"]+)['"]/gm;
 
-/** The way from the entry to each package. */
+/** The chain of imports from the entry to each package. */
 function packagesLoadedBy(entry: string): Map<string, string> {
   const ways = new Map([[entry, entry]]);
   const packages = new Map<string, string>();

@@ -1,4 +1,4 @@
-// A certificate and its key, as the files have them: what is taken, and how everything else is told.
+// A certificate and its key, as the files have them: what is accepted, and the messages for everything else.
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-// What the description of a key names as its default is one: a file that says it is read like a file that leaves the key out.
+// Each default in the description of a key is true: a file with this value is read like a file without the key.
 import { describe, expect, test } from 'vitest';
 import { parseTree } from '../../../config/source/document.ts';
 import { plainValue } from '../../../config/source/tree.ts';
@@ -6,7 +6,7 @@ import type { Json } from '../../../runtime/packing.ts';
 import { configKeys, type Key, manifestKeys } from './keys.ts';
 import { loaded } from './sandbox.ts';
 
-/** The value between the quotes of "Default: `…`.", as a file would have it. */
+/** The value in "Default: `…`.", parsed as in a file. */
 function defaultOf({ said }: Key): Json | undefined {
   const written = /Default: `([^`]+)`\.( |$)/.exec(said)?.[1];
   return written === undefined ? undefined : plainValue(parseTree('default', Buffer.from(written)).root!);
@@ -89,7 +89,7 @@ function load(main: Tree, plugin: Tree) {
 
 describe('a file that says what is the default changes nothing', () => {
   test.each(withDefault(configKeys))('config.yaml, %s: %j', (name, value) => {
-    // The whole of a section of the example would be missing to the others.
+    // If the key is a whole section, other sections of the example could depend on it, so the document is empty.
     const document = name.includes('.') ? config : {};
     expect(load(having(document, name, value), manifest)).toEqual(load(having(document, name, undefined), manifest));
   });

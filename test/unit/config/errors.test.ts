@@ -1,4 +1,4 @@
-// The golden table of errors: every case of cases/*.txt says exactly what its files are answered with.
+// The golden table of errors: every case of cases/*.txt has the exact messages for its files.
 //
 //   === title
 //   --- config.yaml            a file; a name that ends with * is executable

@@ -1,4 +1,4 @@
-// The keys of config.yaml and manifest.yaml, from the schemas, with what these say of them.
+// The keys of config.yaml and manifest.yaml, with their descriptions, from the schemas.
 import { manifestSchema } from '../../../config/plugin/manifest-schema.ts';
 import { configSections, type ReferenceSection, sectionsOf } from '../../../packaging/reference/keys.ts';
 
@@ -8,7 +8,7 @@ export type Key = {
   readonly kind: 'required' | 'map' | 'optional';
 };
 
-/** One of these is required in each step, and in each condition; `op` beside `path`. */
+/** One of the first four is required in each step, one of the others in each condition (`op` together with `path`). */
 const choices = [
   ...['uses', 'call', 'split', 'steps'].map(key => `pipelines[].steps[].${key}`),
   ...['path', 'op', 'all', 'any', 'not'].map(key => `pipelines[].if.${key}`),

@@ -1,4 +1,4 @@
-// The walk over this project's schemas finds what ajv finds, for whatever value.
+// The check against the schemas of this project finds the same mismatches as ajv, for any value.
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, test } from 'vitest';
 import { type Definitions, definitionsOf, mismatchesOf, resolved } from '../../../config/check/mismatch.ts';
@@ -15,7 +15,7 @@ const scalar = fc.oneof(
   fc.string({ maxLength: 5 }),
 );
 
-/** Values that are right in most places, and anything at all in the others. Definitions that contain themselves end at `depth`. */
+/** Values that fit the schema in most places, and are anything in the others. Recursive definitions end when `depth` exceeds 2. */
 function valueFor(written: JsonObject, definitions: Definitions, depth = 0): fc.Arbitrary<Json> {
   if (written['$ref'] !== undefined && depth > 2) return scalar;
   const schema = resolved(written, definitions);
@@ -38,7 +38,7 @@ function valueFor(written: JsonObject, definitions: Definitions, depth = 0): fc.
 
 const common = ['type', 'enum', 'pattern', 'minimum', 'required'];
 const pipelinesSchema = { ...pipelinesField, definitions: pipelineDefinitions };
-/** With keywords that the drawn values must break. */
+/** Schemas, each with the keywords that the drawn values must violate. */
 const schemas: readonly (readonly [string, JsonObject, readonly string[]])[] = [
   ['settingsSchema', settingsSchema, common],
   ['pipelinesSchema', pipelinesSchema, ['type', 'required', 'anyOf', 'oneOf', 'dependencies', 'minItems']],

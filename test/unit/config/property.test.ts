@@ -226,7 +226,7 @@ describe('quantities', () => {
     ['0', undefined],
     ['1mb', undefined],
     ['1MiB', undefined],
-    // More than the system can be told as a limit.
+    // More than the system accepts as a limit.
     ['1000000000GB', undefined],
   ])('size %j is %j', (text, bytes) => expect(parseSize(text)).toBe(bytes));
 

@@ -1,11 +1,11 @@
-// A temporary directory with configuration files, loaded, and gone afterwards.
+// Loads configuration files in a temporary directory, which is removed afterwards.
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach } from 'vitest';
 import { type LoadOptions, type LoadResult, loadConfig } from '../../../config/load.ts';
 
-/** Path -> content. A path that ends with `*` becomes an executable file without it. */
+/** Contents by path. A path that ends with `*` becomes an executable file, without the `*`. */
 export type SandboxFiles = { readonly [path: string]: string | Uint8Array };
 
 const made: string[] = [];
@@ -25,7 +25,7 @@ export function makeSandbox(files: SandboxFiles): string {
   return directory;
 }
 
-/** Loads config.yaml of a directory; in what is said the directory is `~`. */
+/** Loads config.yaml of a directory; in messages the directory is `~`. */
 export function loadSandbox(directory: string, options: Partial<LoadOptions> = {}): LoadResult {
   const result = loadConfig({ path: directory, env: {}, cwd: directory, processors: 2, ...options });
   const tidy = (line: string): string => line.replaceAll(directory, '~');
@@ -37,7 +37,7 @@ export function loadFiles(files: SandboxFiles, env: LoadOptions['env'] = {}): Lo
   return loadSandbox(makeSandbox(files), { env });
 }
 
-/** The configuration of files that must be right. */
+/** The configuration of files, which must be valid. */
 export function loaded(files: SandboxFiles, env: LoadOptions['env'] = {}) {
   const result = loadFiles(files, env);
   if (!result.ok) throw new Error(result.problems.join('\n'));

@@ -15,7 +15,7 @@ function mismatches(schema: JsonObject, yaml: string): string[] {
   return (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`);
 }
 
-/** The keys below maps of settings, each with what the schema says of it. */
+/** All settings, by their full key, with `x-reload` and description from the schema. */
 function settingsIn(schema: JsonObject, path: readonly string[]): { key: string; reload: Json; description: Json }[] {
   const properties = schema['properties'] as { readonly [key: string]: JsonObject } | undefined;
   if (properties === undefined || schema['additionalProperties'] !== false || schema['x-reload'] !== undefined)

@@ -1,4 +1,4 @@
-// Bodies while they arrive: whole at the end, within their own limit and that of all together.
+// Bodies while they arrive: they are whole at the end, and stay within their own limit and the limit of all bodies.
 import { expect, test } from 'vitest';
 import { BodyRoom, RequestBody } from '../../../http/body.ts';
 
@@ -58,7 +58,7 @@ test('a part of a room has a limit of its own, and what it holds counts in the w
   expect(gone).toEqual(['batch']);
   later.release();
   single.release();
-  // What was released is free in both.
+  // Released bytes are free in both limits.
   begin('large', whole).append(piece(bytesMax));
   expect(gone).toEqual(['batch']);
 });

@@ -5,7 +5,7 @@ import type { ListenAddress } from '../../../config/config.ts';
 import { bind, chooseTransport } from '../../../http/server.ts';
 import type { Listener, TransportName } from '../../../http/transport/transport.ts';
 
-/** Of this run: `TEST_SERVER=node` says the other one. */
+/** The server of this run; `TEST_SERVER=node` selects the other one. */
 export const server: TransportName = process.env['TEST_SERVER'] === 'node' ? 'node' : 'uws';
 
 const uws = [
@@ -23,14 +23,14 @@ const uws = [
 
 export type Feature = (typeof uws)[number];
 
-/** What each server cannot do. */
+/** The features that each server lacks. */
 export const differences: { readonly [name in TransportName]: readonly Feature[] } = { uws, node: [] };
 
 export function can(feature: Feature): boolean {
   return !differences[server].includes(feature);
 }
 
-/** A listener of the server of this run. */
+/** Binds a listener of the server of this run. */
 export async function bindHere(address: ListenAddress): Promise<Listener> {
   const { transport } = await chooseTransport(server, tmpdir());
   return bind(transport, address, 'api');

@@ -1,4 +1,4 @@
-// Requests that two readers could cut differently, bodies that never end, and callers that leave, over bare sockets.
+// Over bare sockets: requests whose end two parsers could see in different places, bodies that never end, and callers that leave.
 import { connect } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { pipelinedMax } from '../../../http/transport/node-connection.ts';
@@ -93,7 +93,7 @@ describe('framing', () => {
     expect(gateway.engine.submissions).toEqual([]);
   });
 
-  // A reader that does not look at the two bytes behind a chunk serves what a stricter one takes for a trailer.
+  // A parser that does not check the two bytes after a chunk would serve as a request what a stricter one takes for a trailer.
   test.each([
     ['the last chunk', `0\r\nX:${smuggled}`],
     ['a chunk', `2\r\n{}XX0\r\n\r\n${smuggled}`],
@@ -170,7 +170,7 @@ describe('what one parser takes and the other does not (docs/http.md)', () => {
     const { text, isClosed } = await untilClosed(gateway.server.port, ...parts);
     expect([statuses(text), isClosed]).toEqual([[200], true]);
   };
-  /** Its answer, and the end of the connection: a problem document where the server writes those. */
+  /** Expects this status, and the end of the connection; also a problem document, if the parser of the server can write one. */
   const refused = async (status: number, code: string, request: string) => {
     const { text, isClosed } = await untilClosed(gateway.server.port, request);
     expect([statuses(text), isClosed]).toEqual([[status], true]);

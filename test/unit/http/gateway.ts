@@ -160,14 +160,14 @@ export class MemoryEngine implements Engine {
   readonly submissions: Submission[] = [];
   readonly runs: RunSubmission[] = [];
   readonly unwatched: string[] = [];
-  /** What the next submissions are answered with, instead of being taken. */
+  /** The refusal for the next submissions; null to accept them. */
   refusal: (SubmitReply & { kind: 'refused' })['refusal'] | null = null;
   isStopping = false;
-  /** Too many callers wait. */
+  /** Whether too many callers wait, so that no more may. */
   isCrowded = false;
-  /** Called with every run that is waited for. */
+  /** Called with each run for whose end a caller waits. */
   onWatched: (id: JobId, settled: () => void) => void = () => {};
-  /** The pages of any tree, when set. */
+  /** If set, the pages of every tree. */
   pages: (() => readonly JobView[]) | null = null;
   readonly upMs = () => 90_500;
   /** What every job waits for. */
@@ -211,7 +211,7 @@ export class MemoryEngine implements Engine {
     selfcheck: async () => ({ invariantsChecked: 0, failures: [], detail: '' }),
   };
 
-  /** There is none. */
+  /** This gateway has no vault. */
   readonly vault: VaultCalls = {
     adminDigest: null,
     call: async () => ({ kind: 'refused', refusal: 'vault_unavailable' }),
@@ -242,7 +242,7 @@ export class MemoryEngine implements Engine {
     else setImmediate(() => this.onWatched(id, () => onJobEnd('settled')));
   }
 
-  /** From now on the ledger answers nothing, until what is returned is called. */
+  /** Delays all answers of the ledger until the returned function is called. */
   hold(): () => void {
     this.#held = [];
     return () => {
@@ -252,7 +252,7 @@ export class MemoryEngine implements Engine {
     };
   }
 
-  /** The other end of the link: takes everything, in memory. */
+  /** The ledger's end of the link: keeps all submissions in memory. */
   #take(bytes: Uint8Array): void {
     for (const [actor, message] of this.#packets.unpacker.unpack<[string, Asked]>(bytes)) {
       const { kind: _, replyTo, payloads = [], ...common } = message;
@@ -288,7 +288,7 @@ export class MemoryEngine implements Engine {
     return [...this.jobs.values()].filter(job => job === root || job.parentJobId === root.jobId).slice(0, limit);
   }
 
-  /** All on this thread. */
+  /** Answers reads on this thread. */
   readonly reads: Reads = { answer: async read => readAnswer(this.#partsOf(read)) };
 
   #partsOf(read: Read): Iterable<JsonPart> {

@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.server.close());
 
-/** The parts of a plugin output that the response did not have. */
+/** Parts of a plugin's output for a response without them. */
 const empty = { events: [], state_updates: {}, logs: [] };
 
 const headers = { Authorization: 'Bearer root-token' };
@@ -67,7 +67,7 @@ test('a job with 20,000 events is shown whole, alone and in its tree, and in pie
   expect(JSON.stringify(await get(`/job/${jobId}`))).toContain(JSON.stringify(result));
   expect(JSON.stringify(await get(`/job/${jobId}/tree`))).toContain(JSON.stringify(result));
   const answer = await fetch(`${gateway.url}/job/${jobId}`, { headers });
-  // Told a length, it would have been written at once.
+  // No length: the response is written in chunks.
   expect(answer.headers.get('Content-Length')).toBeNull();
   await answer.body!.cancel();
 });
@@ -123,7 +123,7 @@ describe('GET /job/{job_id}/tree', () => {
       pagesBefore = pages;
       return isSame;
     };
-    // The buffers of the kernel are full: nothing more is made, so memory does not grow with the tree.
+    // Once the buffers of the kernel are full, no more pages are made, so memory does not grow with the tree.
     await expect.poll(isQuiet, { interval: 100 }).toBe(true);
     expect(tree.pagesGiven()).toBeLessThan(jobsTotal / pageJobs / 2);
     const mark = '{"job_id":';
@@ -132,7 +132,7 @@ describe('GET /job/{job_id}/tree', () => {
     for await (const chunk of answer) {
       text = text.slice(1 - mark.length) + String(chunk);
       jobs += text.split(mark).length - 1;
-      // This is the slow reader.
+      // Makes the reader slow.
       if (jobs % 13 === 0) await new Promise(resume => setTimeout(resume, 1));
     }
     gateway.engine.pages = null;

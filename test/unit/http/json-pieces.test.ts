@@ -1,4 +1,4 @@
-// Packed values as JSON in pieces: the same text as that of the whole, and no piece is large.
+// Packed values as JSON in pieces: together they are the text of the whole, and no piece is large.
 import { expect, it } from 'vitest';
 import { pack } from '../../../runtime/packing.ts';
 import { chunkBytes, jsonChunks } from '../../../service/json/chunks.ts';
@@ -18,7 +18,7 @@ it.each([
 ])('%s', (_, value) => {
   const pieces = [...jsonChunks([() => pack(value)])];
   expect(pieces.join('')).toBe(JSON.stringify(value));
-  // A letter of a piece may take six where it is escaped, and a piece has a separator.
+  // An escaped character takes up to six, and a piece has a separator.
   for (const piece of pieces) expect(piece.length).toBeLessThan(6 * chunkBytes + 2);
 });
 

@@ -4,7 +4,8 @@ import { connect } from 'node:net';
 export type RawAnswer = { readonly text: string; readonly isClosed: boolean };
 
 /**
- * Sends the parts one after the other, and waits until the text has come that `until` wants, or the server closes; rejects when neither happens in time.
+ * Sends the parts one after the other, and waits until `until` accepts the received text, or the server closes the connection. Rejects if
+ * neither happens in time.
  */
 export function exchange(
   port: number,
@@ -44,12 +45,12 @@ export function exchange(
   });
 }
 
-/** The server, which is of this process, has read what has come: its sockets are polled between two rounds of the loop. */
+/** Waits until the server, in this process, has read what was sent: its sockets are polled between rounds of the event loop. */
 async function takenIn(): Promise<void> {
   for (let round = 0; round < 4; round++) await new Promise(resume => setImmediate(resume));
 }
 
-/** The connection until the server ends it. */
+/** Sends the parts, and reads until the server ends the connection. */
 export function untilClosed(port: number, ...parts: readonly string[]): Promise<RawAnswer> {
   return exchange(port, parts, () => false);
 }

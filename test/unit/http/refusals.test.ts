@@ -23,7 +23,7 @@ function ask(request: string, { token = 'root-token', type, body, headers }: Ask
   const [method, path] = request.split(' ') as [string, string];
   return fetch(gateway.url + path, {
     method,
-    // Bytes: for a string fetch would make up a Content-Type.
+    // The body is sent as bytes, because `fetch` adds a Content-Type to a string.
     ...(body === undefined ? {} : { body: typeof body === 'string' ? Buffer.from(body) : body, duplex: 'half' }),
     headers: {
       ...(token === null ? {} : { Authorization: `Bearer ${token}` }),
@@ -151,7 +151,7 @@ describe('refusals', () => {
       text += data.toString('latin1');
     });
     await new Promise<void>(sent => socket.write([...lines, 'Content-Length: 2', '', '{'].join('\r\n'), () => sent()));
-    // The server answers this one behind the first half, on another connection.
+    // This request, on another connection, is answered only after the server has read the first half of the body.
     expect((await ask('GET /healthz', { token: null })).status).toBe(200);
     change();
     socket.write('}');
@@ -192,7 +192,7 @@ describe('refusals', () => {
     socket.write([...head, '', chunk].join('\r\n'));
     await expect.poll(() => audited).toHaveLength(1);
     await new Promise<void>(sent => socket.write(`${chunk}0\r\n\r\n`, () => sent()));
-    // The server answers this one behind the second chunk, on another connection.
+    // This request, on another connection, is answered only after the server has read the second chunk.
     expect((await ask('GET /healthz', { token: null })).status).toBe(200);
     expect(text).toBe('');
     note();
@@ -263,7 +263,7 @@ describe('refusals', () => {
   });
 
   test('a pattern that would cost other engines exponential time is checked at once', async () => {
-    // Other engines would not come to an end.
+    // A backtracking engine would practically never end.
     const body = JSON.stringify({ payload: { width: 1, name: `${'a'.repeat(50_000)}b` } });
     expect((await ask('POST /plugin/echo/size', { body })).status).toBe(400);
   });

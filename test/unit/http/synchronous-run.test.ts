@@ -1,4 +1,4 @@
-// A pipeline call that waits: what it answers when the run has ended, and cannot be read.
+// The answer to a synchronous pipeline call whose run has ended, but cannot be read.
 import { expect, test } from 'vitest';
 import { runAndWait } from '../../../http/routes/synchronous-run.ts';
 import { parseId } from '../../../runtime/ids.ts';
@@ -6,7 +6,7 @@ import type { OnJobEnd } from '../../../service/job-waiters.ts';
 
 const text = '0198c0de-0000-7000-8000-000000000000';
 
-/** A call whose run ends at once, while the reads thread is busy. `status`: of the run; null: it was pruned. */
+/** A call whose run ends at once, while the reads thread is busy. `status`: that of the run; null if it was pruned. */
 function callOf(status: 'succeeded' | null): Parameters<typeof runAndWait>[0] {
   const engine = {
     async startRun(_: object, end: OnJobEnd) {

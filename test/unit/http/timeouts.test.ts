@@ -1,4 +1,4 @@
-// Connections that the server closes when nothing more comes. The tests wait for its time-outs side by side.
+// Connections that the server closes because nothing more arrives. The tests wait for its time-outs side by side.
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { can } from './differences.ts';
 import { type Gateway, startGateway } from './gateway.ts';
@@ -14,7 +14,7 @@ describe.concurrent('closed by a time-out', () => {
   });
   afterAll(() => gateway.server.close());
 
-  // A reader that does not look at the two bytes behind a chunk serves what a stricter one takes for a trailer.
+  // A parser that does not check the two bytes after a chunk would serve as a request what a stricter one takes for a trailer.
   test('the bytes behind the last chunk smuggle no request', async ({ expect }) => {
     const smuggling = '0\r\nX:GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n';
     const request = post('wrong-token', 'Transfer-Encoding: chunked') + smuggling;

@@ -1,4 +1,4 @@
-// The clock of the service while the one of the system is set.
+// The clock of the service while the clock of the system is set.
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { type SystemClock, systemClock } from '../../../runtime/clock.ts';
 
@@ -18,7 +18,7 @@ function nowMs(): number {
   return clock.nowUs() / 1000;
 }
 
-/** How far it has come since the start, after so much of real time; it is asked each second. */
+/** How far the clock has come since the start after `ms` of real time, in which it is read each second. */
 function afterMs(ms: number): number {
   for (let passed = 0; passed < ms; passed += secondMs) {
     vi.advanceTimersByTime(secondMs);

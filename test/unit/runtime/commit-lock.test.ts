@@ -1,4 +1,4 @@
-// No process opens a store while another commits to it: LMDB would take back the number of that commit, and lose it.
+// No process opens a store while another commits to it: LMDB would reset the number of that commit, and lose the commit.
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
@@ -51,7 +51,7 @@ async function said(child: Child, word: string): Promise<void> {
   expect(String(chunk).trim()).toBe(word);
 }
 
-/** The system lists who waits for a lock of this file. */
+/** Waits until the system lists the process as waiting for the lock of the gate. */
 async function waits(child: Child): Promise<void> {
   const { ino } = statSync(join(directory, 'gate.lock'));
   const waiting = new RegExp(`-> FLOCK .* ${child.pid} .*:${ino} `);

@@ -1,4 +1,4 @@
-// Files that LMDB must not map are found before it does, and no file that it has written is taken for one of them.
+// Damaged files that LMDB must not map are recognized before they are mapped, and sound files are never taken for damaged ones.
 import { randomBytes } from 'node:crypto';
 import {
   closeSync,
@@ -34,7 +34,7 @@ fill(sound);
 function fill(path: string): void {
   const store = openStore(path);
   for (let round = 0; round < 3; round++) put(store, round, 100);
-  // Its pages are the last of the file.
+  // The pages of this value are the last ones of the file.
   const batch = store.batch();
   batch.put('bodies', Buffer.from('large'), Buffer.alloc(500_000));
   store.commit(batch);
@@ -47,7 +47,7 @@ function put(store: Store, round: number, records: number): void {
   store.commit(batch);
 }
 
-/** A copy of the sound ledger with this done to its file. */
+/** A copy of the sound ledger, with `damage` done to its file. */
 function damaged(name: string, damage: (file: string) => void): string {
   const path = join(directory, name.replaceAll(/\W/g, '_'));
   mkdirSync(path);

@@ -28,7 +28,7 @@ console.log(JSON.stringify({ open, closed, gone: [shows(), isAlive(known)] }));
 `;
 const mount = 'mount -t proc -o hidepid=2 proc /proc && exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@"';
 
-/** Runs it as somebody else, with a /proc of its own. */
+/** Runs code as another user, with a /proc of its own. */
 function runHidden(...words: string[]): { readonly status: number | null; readonly stdout: string } {
   const line = ['--mount', 'sh', '-c', mount, 'sh', process.execPath, '--input-type=module', '-e', ...words];
   return spawnSync('unshare', line, { encoding: 'utf8', env: { ...process.env, CHILD: child } });

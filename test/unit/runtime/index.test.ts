@@ -25,7 +25,7 @@ function noted(reader: Reader<IndexTable>): string | undefined {
   return value && Buffer.from(value).toString();
 }
 
-/** As a version that writes another format leaves it. */
+/** Gives the index another format number, as another version would. */
 function changeFormat(store: Store<IndexTable>): void {
   const batch = store.batch();
   batch.put('positions', Buffer.from('format'), Buffer.of(1));
@@ -110,7 +110,7 @@ test('a reader finds the index that stands in the place of the one it has read',
   note(restarted, 'after');
   readers.refresh();
   expect(noted(readers.current())).toBe('after');
-  // A read that is under way ends with what it began with.
+  // A read that is under way keeps the index with which it began.
   expect(noted(before)).toBe('before');
   note(restarted, 'later');
   readers.refresh();

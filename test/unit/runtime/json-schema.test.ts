@@ -1,4 +1,5 @@
-// The schema compiler: what refers to itself compiles, with and without a name; uniqueItems takes linear time; multipleOf is exact; patterns have their steps.
+// The schema compiler: recursive schemas compile, with and without `$id`; uniqueItems takes linear time; multipleOf is exact; steps of patterns
+// are limited.
 import { describe, expect, test } from 'vitest';
 import { makeSchemaCompiler } from '../../../runtime/json-schema.ts';
 import type { Json, JsonObject } from '../../../runtime/packing.ts';
@@ -19,7 +20,7 @@ describe('a schema that refers to itself', () => {
     ],
   ])('%s', (_, schema) => {
     const compile = makeSchemaCompiler();
-    // Twice: the second must not trip over the first.
+    // Compiled twice, because the second time must not be disturbed by the first.
     for (const compiled of [compile(schema), compile({ ...schema })]) {
       if (!compiled.ok) throw new Error(compiled.message);
       expect(compiled.check({ child: { child: {} } })).toEqual([]);
@@ -37,13 +38,13 @@ test.each<JsonObject>([
 });
 
 describe('text that is too long for its patterns', () => {
-  // Of 605 instructions.
+  // A pattern of 605 instructions.
   const costly = { type: 'string', pattern: 'a[ab]{0,300}c$' };
   const refused = [{ pointer: '', keyword: 'pattern', message: 'has too much text to match against its patterns' }];
   const mismatches = (schema: JsonObject, value: Json) => {
     const compiled = makeSchemaCompiler()(schema);
     if (!compiled.ok) throw new Error(compiled.message);
-    // What one check has taken is not taken from the next.
+    // The second check has the full number of steps, although a first one has used some.
     compiled.check(value);
     return compiled.check(value);
   };
@@ -130,7 +131,7 @@ describe('uniqueItems', () => {
     expect(check([{}, 1, {}])).toMatchObject([{ pointer: '', message: 'must not have equal items: 0 and 2 are' }]);
   });
 
-  // Compared each with each this takes minutes.
+  // Comparing each object with each other would take minutes.
   test('takes a hundred thousand objects', () => {
     const items = Array.from({ length: 100_000 }, (_, n) => ({ n: { n } }));
     expect(check(items)).toEqual([]);

@@ -20,7 +20,7 @@ test('a message whose asker is gone when the packet is sent stays behind, and it
     ['vault', { n: 1 }],
     ['vault', { n: 3 }],
   ]);
-  // What has been sent is not taken back any more.
+  // Messages that have been sent cannot be withdrawn.
   staying.isGone = true;
   link.tell('vault', { n: 4 });
   link.flush();

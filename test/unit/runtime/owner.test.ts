@@ -21,7 +21,7 @@ const self = identify(process.pid);
 const elsewhere = { ...self, namespace: 'pid:[1]' };
 let places = 0;
 
-/** A directory that this owner holds, as its file says. */
+/** Makes a state directory whose owner file names this owner. */
 function ownedBy(owner: ProcessIdentity): string {
   const path = join(directory, `${places++}`);
   openStore(path).close();
@@ -29,7 +29,7 @@ function ownedBy(owner: ProcessIdentity): string {
   return path;
 }
 
-/** Replaces the file, as whoever takes a directory over does. */
+/** Replaces the owner file, as a process does that takes the directory over. */
 function own(path: string, owner: ProcessIdentity): void {
   rmSync(ownerPath(path), { force: true });
   writeFileSync(ownerPath(path), JSON.stringify({ ...owner, epoch: 1 }));
@@ -41,7 +41,7 @@ function note(store: LedgerStore, name: string, value: Buffer): void {
   store.commit(batch);
 }
 
-/** Opens it, and says who owns it meanwhile. */
+/** Opens the store; returns its owner while it was open. */
 function ownerOnceOpen(path: string): object | null {
   const store = openStore(path, { silenceMs });
   const { epoch: _, ...owner } = readOwner(path)!;
@@ -50,7 +50,7 @@ function ownerOnceOpen(path: string): object | null {
   return owner;
 }
 
-/** A process that runs this code, and then waits. */
+/** Starts a process that runs this code and then waits; returns its pid. */
 async function start(code: string): Promise<number> {
   const child = spawn(process.execPath, ['-e', `${code}; setInterval(() => {}, 1000); console.log()`]);
   onTestFinished(() => void child.kill('SIGKILL'));
@@ -99,7 +99,7 @@ test('beside an owner in another namespace that shows life, only a process with 
   );
 });
 
-/** Opens the store in a thread of another process, as `elsewhere`, and goes on with this code there; it may `say` something. */
+/** Opens the store in a thread of another process, as the owner `elsewhere`, then runs this code there, which may print with `say`. */
 async function startElsewhere(path: string, code: string): Promise<ChildProcessByStdio<Writable, Readable, null>> {
   const file = `${path}.owner`;
   mkdirSync(path, { mode: 0o700 });
@@ -230,7 +230,7 @@ test('a process that only reads recovers a ledger that a crash has left', async 
   const reader = openReaderBeside(path);
   expect(Buffer.from(reader.get('names', Buffer.from('key'))!).toString()).toBe('value');
   expect(existsSync(ownerPath(path))).toBe(false);
-  // A start after a clean stop minds no reader.
+  // A start after a clean stop does not wait for readers.
   openStore(path).close();
   reader.close();
 });
@@ -303,7 +303,7 @@ test('a process that reads sees each turn whole while the owner commits, makes c
           await copyLedger(path, ${JSON.stringify(to)});
           console.log('copied');`,
       );
-    // Lets the process of the copy start.
+    // Gives the process of the copy time to start.
     await new Promise(setImmediate);
   }
   await copied;
@@ -327,7 +327,7 @@ async function processWith(path: string, code: string): Promise<ChildProcessBySt
   return child;
 }
 
-/** A process commits, and is killed. */
+/** Has a process commit to the ledger, and kills it. */
 async function crashed(path: string): Promise<void> {
   const writer = await processWith(
     path,

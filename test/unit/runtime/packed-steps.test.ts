@@ -1,4 +1,4 @@
-// Looks into packed values in steps: what they find is what decoding finds, and no step takes more than its bytes.
+// Reading packed values in steps: it finds what decoding finds, and no step takes more than its bytes.
 import { describe, expect, it } from 'vitest';
 import { entriesWithout, equalTo, jsonInSteps, someElement, spanInSteps } from '../../../runtime/packed-steps.ts';
 import { type Json, pack, unpack } from '../../../runtime/packing.ts';
@@ -13,7 +13,7 @@ import {
 import type { Sliced } from '../../../runtime/slices.ts';
 import { contentsOf, mapHead, skipInSteps } from '../../../runtime/splice.ts';
 
-/** How often the work yields, and what it finds. */
+/** Runs sliced work; returns the number of its steps, and its result. */
 function run<T>(work: Sliced<T>): { readonly steps: number; readonly found: T } {
   for (let steps = 1; ; steps++) {
     const step = work.next();

@@ -1,4 +1,4 @@
-// Values in parts: what they stand for is found, in pieces or whole, as long as all of it is kept.
+// Values in parts: the value is found, in pieces or whole, as long as all parts are stored.
 import { expect, it } from 'vitest';
 import { pack, packedNull } from '../../../runtime/packing.ts';
 import {

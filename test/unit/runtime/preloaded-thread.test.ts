@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { ThreadKind } from '../../../runtime/preloaded-thread.ts';
 
 const library = new URL('../../../dist/runtime/preloaded-thread.js', import.meta.url);
-/** Answers with its start data. */
+/** A thread that answers with its start data. */
 const code = new URL(
   `data:text/javascript,${encodeURIComponent(
     `import { parentPort } from 'node:worker_threads'; import { givenData } from '${library}'; parentPort.postMessage(await givenData());`,

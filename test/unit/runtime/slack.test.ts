@@ -1,11 +1,11 @@
-// Memory that LMDB takes for a page may hold what was freed before it, a secret too: what no record fills is zero in the file.
+// Memory that LMDB allocates for a page may hold freed data, even a secret. So bytes of a page without a record must be zero in the file.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 
-/** The C library fills what it frees with this byte, and what it hands out with its complement. */
+/** The C library fills freed memory with this byte, and allocated memory with its complement. */
 const filling = 0x5a;
 
 const writer = `

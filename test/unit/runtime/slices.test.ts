@@ -1,8 +1,8 @@
-// Slices: all who look long share one slice of a turn of the loop, and what is short is over soon.
+// Slices: all long reads together share one slice per turn of the event loop, and short reads end soon.
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { Dropped, type Sliced, Slices, sliceMsMax } from '../../../runtime/slices.ts';
 
-/** Works on until it is let go. */
+/** Work that yields until `isOver`. */
 function* endless(isOver: () => boolean, onStep = () => {}): Sliced<string> {
   while (!isOver()) {
     onStep();
@@ -26,7 +26,7 @@ test('what is short does not wait for what is long, whoever was first', async ()
 });
 
 test('many at once take no more of a turn of the loop than one', async () => {
-  // Each look at the clock takes a millisecond.
+  // Each reading of the clock takes a millisecond.
   let nowMs = 0;
   vi.spyOn(performance, 'now').mockImplementation(() => nowMs++);
   onTestFinished(() => void vi.restoreAllMocks());

@@ -9,7 +9,7 @@ test('each place of a stack in a bundle gets its source; all else stays', () => 
   const code = `
     const { load } = await import('${bundle}');
     await load('file:///a', {}, () => { throw new Error('no such module'); }).catch(error => console.log(error.stack));`;
-  // In a process of its own: the runner of the tests rewrites stacks, too.
+  // Runs in a process of its own, because the test runner also rewrites stacks.
   const stack = execFileSync(process.execPath, ['--input-type=module', '-e', code], { encoding: 'utf8' });
   const named = withSourceNames(stack);
   expect(named).toMatch(/^Error: no such module\n/);

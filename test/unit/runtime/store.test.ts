@@ -1,4 +1,4 @@
-// One contract, two stores: what LMDB answers, the naive store of the simulator answers too.
+// One contract, two stores: the naive store of the simulator answers as LMDB does.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -102,7 +102,7 @@ function batchOf(store: Store, writes: readonly Write[]): Batch {
   return batch;
 }
 
-/** All that can be read of the table, and of these keys. */
+/** The results of all kinds of reads of the table, and of these keys. */
 function allReads(store: Store, writes: readonly Write[]): object {
   return {
     scanned: read(store, {}),

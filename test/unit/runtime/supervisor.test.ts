@@ -1,4 +1,4 @@
-// The supervisor: start in order, stop in reverse, restart what may be, end with what may not.
+// The supervisor: parts start in order, stop in reverse, and restart if they may; the end of another part ends the service.
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { type Child, patienceMs, type Running, supervise } from '../../../runtime/supervisor.ts';
 
@@ -97,7 +97,7 @@ it('waits for a part that is starting when another dies, stops both, and starts 
   };
   const { supervisor, end } = world([a, { child: slow }, c]);
   const started = supervisor.start();
-  // By then `a` runs.
+  // After this, `a` runs.
   await new Promise(setImmediate);
   a.die('gone');
   await new Promise(setImmediate);

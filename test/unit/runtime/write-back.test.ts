@@ -7,7 +7,7 @@ import { rangeWriter, stepBytes, stepsMax, writeBack } from '../../../runtime/st
 
 const always = () => true;
 
-/** Writes that take as long as given, by a clock that only they move, and the pauses after them. */
+/** A disk whose writes take `tookMs` by a clock that only they advance; it records the writes and the pauses after them. */
 function disk(tookMs: number) {
   const steps: [offset: number, bytes: number][] = [];
   const pauses: number[] = [];

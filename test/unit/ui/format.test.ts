@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { ago, bytes, count, duration, microseconds, percent, rate, short, shortId } from '../../../ui/core/format.ts';
 
-/** Thin spaces are not told apart from others here. */
+/** The text with normal spaces in place of thin ones. */
 const plain = (text: string) => text.replaceAll('\u202f', ' ');
 
 test.each([

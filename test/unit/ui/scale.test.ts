@@ -66,7 +66,7 @@ it('keeps the span in the URL, to the µs', () => {
   expect(text).toBe('1200.5-3400.001');
   expect(parseSpan(text!, minute.toUs)).toEqual(span);
   expect(formatSpan(minute, minute.toUs)).toBeUndefined();
-  // Zooming in and out again rounds.
+  // Zooming in and out again rounds, so a span close to the whole counts as the whole.
   expect(formatSpan({ fromUs: 1, toUs: minute.toUs - 1 }, minute.toUs)).toBeUndefined();
 });
 

@@ -24,7 +24,7 @@ function attemptOf(completedUs: number, final: boolean, bodyBytes = 3): Attempt 
   return { status, final, startedUs: completedUs - 1, completedUs, body: Buffer.alloc(bodyBytes, completedUs % 251) };
 }
 
-/** What is read, as what was written. */
+/** The fields of an attempt that was read, for a comparison with the written one. */
 function plain({ status, final, startedUs, completedUs, body }: Attempt): Attempt {
   return { status, final, startedUs, completedUs, body };
 }
@@ -33,7 +33,7 @@ function plainOf<T extends { readonly attempt: Attempt }>(ending: T): T {
   return { ...ending, attempt: plain(ending.attempt) };
 }
 
-/** In each commit, jobs whose next attempt ends in it: the block, the job, and whether it was the last. */
+/** Commits: each has jobs whose next attempt ends in it, by block, index, and dice for whether the attempt is the final one. */
 const commits = fc.array(
   fc.array(fc.tuple(fc.nat(1), fc.nat(jobs - 1), fc.integer({ min: 0, max: 9 })), { maxLength: 120 }),
   { maxLength: 8 },
@@ -47,7 +47,7 @@ test('each attempt is found again, as the latest, by its number, and in ranges',
       const told = blocks.map(() => Array.from({ length: jobs }, (): Attempt[] => []));
       rounds.forEach((ends, round) => {
         const batch = store.batch();
-        // As frames come back: mostly in the order of the jobs.
+        // Frames report their jobs mostly in the order of the jobs.
         for (const [block, index, dice] of ends.sort(([b1, i1], [b2, i2]) => b1 - b2 || i1 - i2)) {
           const known = told[block]![index]!;
           if (known.at(-1)?.final) continue;
@@ -80,7 +80,7 @@ test('each attempt is found again, as the latest, by its number, and in ranges',
   );
 });
 
-/** A store with these first attempts of neighbours, which ended together. */
+/** A store with these first attempts of neighbouring jobs, which ended in one commit. */
 function storeOf(attempts: readonly Attempt[]) {
   const store = openMemoryStore();
   const writer = new AttemptWriter();
@@ -115,7 +115,7 @@ test('a body that lies apart is read when it is asked for, and removed with its 
   };
   const { attempt } = latestAttempt({ ...store, get }, jobId(blocks[0]!, 0))!;
   expect([attempt.status, attempt.completedUs]).toEqual(['succeeded', 1000]);
-  // The parts that it has are known before.
+  // Which parts the body has is known without reading it.
   expect(attempt.text('stderr')).toBeNull();
   expect(read).not.toContain('bodies');
   expect(attempt.body).toEqual(body);

@@ -7,8 +7,8 @@ import type { Store } from '../../../../runtime/store/store.ts';
 import { config, noPipeline } from './simulator.ts';
 
 /**
- * The test gives the loop its handler. `onReply`: called with each reply of a committed turn; `onSend`: with each message to another thread. A
- * turn that fails throws.
+ * The test sets the handler of the loop. `onReply` is called with each reply of a committed turn, `onSend` with each message to another thread.
+ * A turn that fails throws.
  */
 export function bareJobActor(
   store: Store,

@@ -18,7 +18,7 @@ function start(instances: readonly PluginInstance[] = plugins): Simulation {
   return new Simulation(config(instances), calm, dice(1));
 }
 
-/** What hosts hold: plugin and slot. */
+/** The frames that hosts hold, as plugin and slot. */
 function places({ held }: Simulation): string[] {
   return held.map(({ frame, slot }) => `${frame.instance} ${slot}`);
 }
@@ -28,7 +28,7 @@ function statusOf({ store }: Simulation, id: string): string {
   return `${status} ${attempt}`;
 }
 
-/** Isolates the plugin: the host is lost with its jobs, each of which was alone there. */
+/** Isolates the plugin by jobs that each end a host in which they run alone. */
 function isolate(world: Simulation, name = 'killer'): void {
   for (let death = 0; death < endedHostsMax; death++) {
     world.submit(name, 'handle', {});
@@ -93,7 +93,7 @@ it('an isolation ends when no job has ended a host for so long; each that does m
   }
   world.nowUs += isolationMs * 1000;
   expect(placeOfNext()).toBe('killer main');
-  // One more soon after is enough to isolate it again.
+  // After the isolation, a single further host that the plugin ends isolates it again.
   world.run();
   expect(placeOfNext()).toBe('killer isolation');
 });
@@ -109,7 +109,7 @@ it('a reload ends it at once', () => {
 
 it('tries those that were running side by side, the first of each frame before the rest', () => {
   const world = start([plugin('good'), plugin('killer', once)]);
-  // Frames grow with what their jobs took so far.
+  // Quick jobs make later frames larger.
   for (let round = 0; round < 3; round++) {
     for (let job = 0; job < 40; job++) world.submit('good', 'handle', {});
     world.run();

@@ -8,7 +8,7 @@ it('gives no later commit the time of a moment, even if the clock goes back', ()
   const completions = new CompletionWriter(openMemoryStore());
   const moment = completions.momentUs(2_000);
   expect(completions.commitUs(2_000)).toBe(moment);
-  // Nothing of this commit is in the journal.
+  // This commit writes nothing to the journal.
   completions.close(new WriteBatch());
   expect(completions.commitUs(1_000)).toBeGreaterThan(moment);
 });

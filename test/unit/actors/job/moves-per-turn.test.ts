@@ -9,7 +9,7 @@ const plain = plugin('slow');
 const program = { ...plain, manifest: { ...plain.manifest, runtime: 'process' as const } };
 const fast = config([plugin('fast')]);
 
-/** A world whose next frame has `size` jobs, and in which so many jobs wait. */
+/** A world in which `jobs` jobs wait, and whose next frame has `size` of them. */
 function busyWorld(size: number, jobs: number): Simulation {
   const world = new Simulation(fast, calm, dice(1));
   world.runUs = 2_000 / size;

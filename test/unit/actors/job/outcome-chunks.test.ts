@@ -1,4 +1,4 @@
-// Outcomes that come together are taken in pieces: in order, none lost, and what is much work alone.
+// Outcomes that arrive together are handled in chunks: in order, none is lost, and an outcome that takes much work is alone in its chunk.
 import { expect, test } from 'vitest';
 import { type Body, emptyBody, encodeBody, encodeDeflated } from '../../../../runtime/host/wire/outcome.ts';
 import type { Outcome } from '../../../../runtime/host/wire/plugin-host.ts';

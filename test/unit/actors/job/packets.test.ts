@@ -1,4 +1,4 @@
-// What stays in memory keeps no packet: a small value that came with large ones has memory of its own.
+// Values that stay in memory do not keep their packet: a small value that came with large ones is copied into memory of its own.
 import { expect, it } from 'vitest';
 import { BlockBuilder } from '../../../../actors/job/records/block.ts';
 import type { JobGroup } from '../../../../actors/job/records/job.ts';

@@ -10,7 +10,7 @@ import { openMemoryStore } from '../../../support/memory-store.ts';
 import { bareJobActor } from './bare-job-actor.ts';
 
 type Move =
-  /** `over`: it ends in the turn that it begins in. */
+  /** `over`: the run ends in the turn in which it begins. */
   | { readonly begin: string; readonly by?: string; readonly parent?: JobId; readonly over?: boolean }
   | { readonly end: JobId; readonly of: string };
 
@@ -19,7 +19,7 @@ let loop: Loop;
 let ids: JobId[];
 let nowUs = 1_700_000_000_000_000;
 
-/** A life of the ledger over what the store holds, with moves in the place of a pipeline actor. */
+/** Starts the job actor over the store; instead of a pipeline actor, moves from the test begin and end runs. */
 function start(): void {
   const bare = bareJobActor(store, () => ++nowUs);
   loop = bare.loop;

@@ -47,7 +47,7 @@ function check(world: Simulation): void {
     ...attemptsOf(store, key, 0, decodeBlock(value).count),
   ]);
   const finals = attempts.filter(({ attempt }) => attempt.final);
-  // A kill between commit and answer leaves jobs that nobody was told of: more ends than answers, never fewer.
+  // A kill between commit and answer leaves jobs that were not acknowledged, so there may be more ends than answers.
   expect(finals.length).toBeGreaterThanOrEqual(world.accepted.length);
   let counted = 0;
   for (const { value } of store.scan('counters', {})) {
@@ -158,14 +158,14 @@ it('prunes by age what was accepted before and after the clock was ahead, and wh
   add(10);
   world.nowUs -= yearUs;
   world.start();
-  // Nobody knows when those from the future were accepted: before now.
+  // When jobs with times in the future were accepted is not known, so they count as accepted before the start.
   expect(blocksAfter(2_000_000)).toBe(10);
   expect(blocksAfter(500_000)).toBe(10);
   add(6);
   expect(blocksAfter(100_000)).toBe(16);
   expect(blocksAfter(500_000)).toBe(6);
   expect(blocksAfter(2_000_000)).toBe(0);
-  // After a start it is learnt again, from what was accepted later.
+  // After another start, their times follow from jobs that were accepted after them.
   add(2);
   world.nowUs += yearUs;
   add(10);

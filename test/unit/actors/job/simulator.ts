@@ -15,7 +15,7 @@ import type { Store } from '../../../../runtime/store/store.ts';
 import { Dice } from '../../../service/simulation/dice.ts';
 import { openMemoryStore } from '../../../support/memory-store.ts';
 
-/** There is no run. */
+/** Stands in for the pipeline actor in a world without runs. */
 export const noPipeline: PipelineCalls = {
   resumed() {},
   jobsSettled() {},
@@ -40,9 +40,9 @@ export type Faults = {
   readonly returned: number;
   readonly hostLost: number;
   readonly serviceKilled: number;
-  /** A plugin, or a command, is taken out of the configuration, or all are put back. */
+  /** A plugin or a command is removed from the configuration, or all are put back. */
   readonly reconfigured: number;
-  /** Of a task of a plugin whose name begins with `killer`, to end its host. */
+  /** A task of a plugin whose name begins with `killer` ends its host. */
   readonly killing: number;
 };
 export const calm: Faults = {
@@ -57,8 +57,8 @@ export const calm: Faults = {
 
 export { command, plugin } from './instances.ts';
 
-/** How long jobs are held in these worlds. */
 export const logSizes = { segmentBytes: 2 ** 20, churnBytes: 2 ** 24 };
+/** How long jobs are held in these worlds. */
 export const heldMs = 30 * 24 * 3_600_000;
 
 export function config(plugins: readonly PluginInstance[], queueDepthMax = 1_000_000, waitingMax = 10_000_000): Config {
@@ -84,28 +84,28 @@ export class Simulation {
   readonly killed: HostSlotName[] = [];
   nowUs = 1_700_000_000_000_000;
   alarmUs: number | null = null;
-  /** The last answer to what a job waits for. */
+  /** The latest answer to the question what a job waits for. */
   waits: Waits | null = null;
-  /** Plugins that the vault holds. */
+  /** Plugins whose jobs the sealed vault holds. */
   readonly sealed = new Set<string>();
   /** Plugins that may not receive their secrets any more. */
   readonly revoked = new Set<string>();
   /** How long each task runs. */
   runUs = 10;
-  /** Frames of plugins or commands that the configuration did not have when they were handed out. */
+  /** Frames that were sent although the configuration lacked their plugin or command. */
   readonly strays: TaskFrame[] = [];
   readonly #whole: Config;
-  /** In force, also over a kill. */
+  /** The configuration in force, also after a kill. */
   #config: Config;
   readonly #faults: Faults;
   readonly #random: () => number;
   #loop!: Loop;
-  /** Whether no turn has time left. */
+  /** Whether every turn has used up its time. */
   isSlow = false;
   #looks = 0;
   #due = false;
   #asks = 0;
-  /** The last state of the queue. */
+  /** The latest reported state of the queue. */
   #queue: QueueReply | null = null;
   #life = 0;
 
@@ -117,7 +117,7 @@ export class Simulation {
     this.start();
   }
 
-  /** A start of the service over whatever the store holds; a kill before it when it ran. */
+  /** Starts the service over what the store holds. If it was running, it counts as killed. */
   start(): void {
     const life = ++this.#life;
     this.held.length = 0;
@@ -212,7 +212,7 @@ export class Simulation {
     this.#loop.deliver('ledger', next);
   }
 
-  /** A turn is to come at once. */
+  /** Whether a turn is due. */
   get isDue(): boolean {
     return this.#due;
   }
@@ -245,7 +245,7 @@ export class Simulation {
     }
     if (this.alarmUs === null) {
       if (this.#config === this.#whole || !mayReturn) return false;
-      // What is held must not be all that keeps the world from its end.
+      // If only held jobs are left, the whole configuration returns, so that the world comes to its end.
       this.reconfigure(this.#whole);
       return true;
     }
@@ -259,7 +259,7 @@ export class Simulation {
     while (this.step());
   }
 
-  /** The host dies with all it holds. */
+  /** Ends the host with all frames that it holds. */
   kill(slot: HostSlotName): void {
     for (const other of this.held.filter(held => held.slot === slot)) this.held.splice(this.held.indexOf(other), 1);
     this.killed.push(slot);

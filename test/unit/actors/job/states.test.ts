@@ -1,4 +1,4 @@
-// Updates of a plugin's state: laid over what is there, few or many, as a spread does it.
+// Updates of a plugin's state are merged into it as an object spread would do it, whether they are few or many.
 import { expect, it } from 'vitest';
 import { CompletionWriter, stateBytesMax } from '../../../../actors/job/completion-writer.ts';
 import { stateUpdatesMax } from '../../../../runtime/host/wire/state.ts';
@@ -46,7 +46,7 @@ it('refuses updates of more keys than a turn can compare, unless they replace th
   expect(completions.updateState('p', updates, true)).toBe(null);
 });
 
-/** Of the CPU, the quickest of a few. */
+/** The CPU time of the fastest of three calls. */
 function leastMs(act: () => void): number {
   const times = [0, 1, 2].map(() => {
     const before = process.cpuUsage();

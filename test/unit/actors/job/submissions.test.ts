@@ -1,4 +1,4 @@
-// What the edge gathers for the ledger, and what becomes of each job in a message of many.
+// How the main thread gathers submissions for the ledger, and what becomes of each job of a message with many.
 
 import { describe, expect, it } from 'vitest';
 import type { SubmitJobsReply } from '../../../../actors/job/protocol.ts';
@@ -13,7 +13,7 @@ const event = { type: 'api.trigger', source: 'api' };
 const key = { key: new Uint8Array(16), request: new Uint8Array(16) };
 const id = (n: number) => new Uint8Array(16).fill(n);
 
-/** Answers each message by what it is told to. */
+/** Gathers submissions, and answers each message with the result of `answer`. */
 function gather(answer: (payloads: number) => Promise<SubmitJobsReply>) {
   const sent: (Submission & { payloads: Uint8Array[] })[] = [];
   const link = {
@@ -118,7 +118,7 @@ describe('submissions', () => {
     simulation.turn();
     expect(simulation.accepted).toHaveLength(3);
     expect(new Set(simulation.accepted).size).toBe(3);
-    // Of the second message, the second job; and the third message.
+    // Refused are the second job of the second message, and the third message.
     expect(simulation.refused).toEqual(['queue_full', 'queue_full']);
   });
 });

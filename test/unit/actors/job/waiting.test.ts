@@ -1,4 +1,4 @@
-// Jobs that wait for a time or in a line: any of them can be taken out, whatever their number.
+// Jobs that wait for a time or in a queue: any of them can be taken out, whatever their number.
 import { expect, test } from 'vitest';
 import { AttemptQueue } from '../../../../actors/job/dispatch/queues.ts';
 import type { OpenAttempt } from '../../../../actors/job/open-attempt.ts';
@@ -75,7 +75,7 @@ test('removing is no search: of a million that wait, a hundred thousand are take
   }
   const { user, system } = process.cpuUsage(startUs);
   expect(found).toBe(100_000);
-  // A search through a million takes milliseconds: all removals together use less CPU than a thousandth of so many searches.
+  // A search through a million jobs takes milliseconds; all removals together use less than a thousandth of the CPU of as many searches.
   expect((user + system) / 1000).toBeLessThan(5_000);
   expect([retries.size, queue.length]).toEqual([900_000, 900_000]);
 });

@@ -90,7 +90,7 @@ describe('events that branch', () => {
       s.work();
       most = Math.max(most, s.store.count('emissions'));
     }
-    // Both chains are cut at 64 jobs; on the way down each leaves at most one emission behind a job.
+    // Each of the two chains of runs is cut off at 64 jobs, and each job leaves at most one emission.
     expect(most).toBeLessThanOrEqual(2 * 64);
   });
 });

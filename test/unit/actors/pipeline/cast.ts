@@ -15,7 +15,7 @@ export const plugins: Plugins = {
   sink: payload => ({ result: payload }),
 };
 
-/** One pipeline `p`. */
+/** A stage with one pipeline, `p`. */
 export function stage(steps: unknown[], more: object = {}): Stage {
   return new Stage({ plugins, pipelines: [{ name: 'p', steps, ...more }] });
 }
@@ -23,7 +23,7 @@ export function payloads(jobs: readonly Job[]): Json[] {
   return jobs.map(payloadOf);
 }
 
-/** The most bytes that a commit of the stage writes from now on. */
+/** Returns a function that tells how many bytes the largest commit since this call has written. */
 export function largestCommit({ store }: Stage): () => number {
   let most = 0;
   const { commit } = store;

@@ -1,4 +1,4 @@
-// What the load makes of pipelines: everything that is wrong at once, or plain data.
+// What loading makes of pipelines: all problems at once, or plain data.
 import { describe, expect, it } from 'vitest';
 import { checkPipelines } from './checked.ts';
 

@@ -1,4 +1,4 @@
-// `fail_fast: false` on a `foreach`: all elements end before a failed one fails the run, or the token around it.
+// `fail_fast: false` on a `foreach`: a failed element fails the run, or the token around the fan-out, only after all elements have ended.
 import { describe, expect, it } from 'vitest';
 import { stage } from './cast.ts';
 import { errorOf, type Job, payloadOf, resultOf } from './stage.ts';

@@ -1,5 +1,5 @@
-// Single large values: the payload of an event, an element of a fan-out, a text. Whatever is done with them takes many short turns, and
-// gives the same as if they were small.
+// Single large values: the payload of an event, an element of a fan-out, a text. Work on them takes many short turns, and has the same result
+// as on small values.
 import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { holds } from '../../../../actors/pipeline/expressions/condition.ts';
@@ -18,7 +18,7 @@ function stageOf(pipelines: readonly object[], more: Partial<StageOptions> = {})
   return new Stage({ plugins, pipelines, isSpent: () => true, ...more });
 }
 
-/** Until nothing is left to do, with a restart after so many turns. */
+/** Runs the stage until nothing is left to do, with a restart after every `turns` turns. */
 function finishWithRestarts(stage: Stage, turns: number): void {
   while (stage.isBusy) {
     stage.restart();
@@ -169,7 +169,7 @@ describe('hooks and events for very many pipelines', () => {
   });
 });
 
-/** What differs between two jobs that are the same otherwise. */
+/** The payload without the job id, by which two otherwise equal jobs differ. */
 function withoutId(payload: Json): Json {
   const { job_id: _, error, ...more } = payload as { job_id?: string; error?: string };
   return { ...more, ...(error && { error: error.replace(/\(.*?\)/, '') }) };

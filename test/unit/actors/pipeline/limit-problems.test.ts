@@ -1,4 +1,4 @@
-// What the load says about wrong limits of steps, deadlines and phases.
+// What loading says about wrong limits of steps, deadlines and phases.
 import { describe, expect, it } from 'vitest';
 import { checkPipelines } from './checked.ts';
 

@@ -1,22 +1,22 @@
-// A naive model of pipelines: recursion over whole values, no turns, no bytes. What the actor does must come out the same.
+// A naive model of pipelines: recursion over whole values, without turns or bytes. The actor must have the same results.
 import type { Json } from '../../../../runtime/packing.ts';
 import type { Outcome } from './stage.ts';
 
 type Map = { [key: string]: Json };
 export type Step = { id: string } & { [key: string]: unknown };
 export type Pipeline = { name: string; on?: string; if?: unknown; steps: Step[] };
-/** One job as it should come to be. */
+/** A job as it should be created. */
 export type Made = { readonly step: string; readonly payload: Json; readonly context: Json };
 export type Run = { readonly status: 'succeeded' | 'failed'; readonly result: Json };
 
 class Failed extends Error {}
 
-/** A chain, or where it ended. */
+/** A token, or the last state of one that has ended. */
 type Item = { payload: Map; context: Map; result: Json; failed: boolean };
-/** Between two joins: whether the chain has divided, and the context there. */
+/** The part between two joins: whether the token has forked in it, and its context. */
 type Segment = { forked: boolean; context: Map };
 
-/** Errors and ids of jobs depend on the order of things: they are left out of comparisons. */
+/** A value without errors and job ids, which depend on the order of events, for comparisons. */
 export function masked(value: Json): Json {
   if (Array.isArray(value)) return value.map(masked);
   if (typeof value !== 'object' || value === null) return value;
@@ -95,7 +95,7 @@ export class Naive {
     });
   }
 
-  /** `under`: what `with` is laid over. */
+  /** `under`: the payload into which `with` is merged. */
   #child(step: Step, item: Item, under: Map, segment: Segment): Item[] {
     const payload = { ...under };
     let isMissing = false;
@@ -135,7 +135,7 @@ export class Naive {
   }
 }
 
-/** Looks from the end for a fork, up to a join. */
+/** Whether there is a fork after the last join. */
 function endsForked(steps: readonly Step[]): boolean {
   for (const step of steps.toReversed()) {
     if (step['foreach'] || step['split'] || (step['steps'] && endsForked(step['steps'] as Step[]))) return true;
@@ -161,7 +161,7 @@ function look(path: string, { payload, context }: Pick<Item, 'payload' | 'contex
   return here;
 }
 
-/** Of conditions only `{path, op: gt | regex, value}`. */
+/** Evaluates a condition; supports only `{path, op: gt | regex, value}`. */
 export function applies(condition: unknown, item: Pick<Item, 'payload' | 'context'>): boolean {
   if (condition === undefined) return true;
   const { path, op, value } = condition as { path: string; op: string; value: number | string };
@@ -180,7 +180,7 @@ function withBaggage(baggage: readonly [string, string][], item: Item): Map {
   return context;
 }
 
-/** All targets of baggage are `outer.inner`: what is below these two keys is one value. */
+/** Merges baggage; existing values win. All its targets are `outer.inner`, so everything below these two keys is one value. */
 function mergeFirst(into: Map, from: Map): Map {
   const merged = { ...into };
   for (const [outer, inner] of Object.entries(from)) {

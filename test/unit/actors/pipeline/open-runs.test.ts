@@ -1,4 +1,4 @@
-// Very many open runs: a start reads none of them, memory has those that were needed lately, and their bytes are bounded.
+// Very many open runs: a start reads none of them, and memory keeps only recently used ones, up to a number of bytes.
 import { expect, it } from 'vitest';
 import { formatId } from '../../../../runtime/ids.ts';
 import { countRead } from '../../../support/count-read.ts';

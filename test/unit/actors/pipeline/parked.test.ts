@@ -1,4 +1,4 @@
-// Conditions that may take long are left to later turns, once a turn has had its time.
+// Conditions that may take long are left to later turns, once a turn has used up its time.
 import { describe, expect, it } from 'vitest';
 import { payloads, plugins } from './cast.ts';
 import { errorOf, resultOf, Stage } from './stage.ts';

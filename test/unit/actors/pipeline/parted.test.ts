@@ -1,4 +1,4 @@
-// Results that were gathered and are large are named where they lie. Whoever looks at them sees what they would see otherwise.
+// Large gathered results are stored as values in parts, which refer to the single results. All readers see the same as with whole values.
 import { describe, expect, it } from 'vitest';
 import { besideAt, withEntries } from '../../../../actors/pipeline/join/join-payload.ts';
 import { pack } from '../../../../runtime/packing.ts';
@@ -10,7 +10,7 @@ const fan = { id: 'fan', uses: 'echo', foreach: 'payload.list', with: { list: '{
 const joined = { uses: 'sink', join: 'all' };
 const list = ['a', { b: 1 }, 'c'.repeat(10_000), 4, [5]];
 
-/** What follows a fan-out, by what it is for. */
+/** The steps after a fan-out, by the case that they test. */
 const cases: { readonly [name: string]: readonly object[] } = {
   'a join': [joined],
   'a join with more entries': [{ ...joined, with: { more: 1, text: 'all of {payload.succeeded}' } }],
@@ -43,7 +43,7 @@ function stageOf(steps: readonly object[], partedBytesMin: number, isSpent = () 
 }
 
 const shown = (job: Job) => [job.plugin, job.status, payloadOf(job), resultOf(job), errorOf(job)];
-/** Tokens that wait for a turn come later. */
+/** Sorted, because parked tokens change the order of jobs. */
 const inOrder = (stage: Stage) => [...stage.jobs.values()].map(job => JSON.stringify(shown(job))).sort();
 
 describe.each(Object.entries(cases))('%s', (_, steps) => {

@@ -1,13 +1,13 @@
-// A paused pipeline: its runs go no further than the end of the jobs that they have, and end as ever once it is resumed.
+// A paused pipeline: its runs create no further jobs, and end as usual once it is resumed.
 import { describe, expect, it } from 'vitest';
 import { unsettledMax } from '../../../../actors/pipeline/fanout/expansion.ts';
 
 import { plugins } from './cast.ts';
 import { resultOf, Stage } from './stage.ts';
 
-/** More than is written down with a token that waits. */
+/** Bytes of a payload that is too large to be stored with a parked token. */
 const large = 2 ** 20;
-/** More events of a job than are taken at once. */
+/** More events of a job than one turn takes. */
 const eventsMany = 800;
 
 const pipelines = [

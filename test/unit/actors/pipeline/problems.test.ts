@@ -1,4 +1,4 @@
-// What the load says about wrong pipelines: the exact message and place of each.
+// What loading says about wrong pipelines: the exact message and place of each problem.
 import { describe, expect, it } from 'vitest';
 import { checkPipelines } from './checked.ts';
 

@@ -1,4 +1,4 @@
-// Runs that run another one again from what had failed: what they take over, and what they make anew.
+// Reruns `from: failed`: which jobs they reuse, and which they run again.
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { unusedDefinitionsMax } from '../../../../actors/pipeline/definition/definition-versions.ts';
@@ -11,13 +11,13 @@ import { plugins } from './cast.ts';
 import { type Job, resultOf, Stage } from './stage.ts';
 
 /**
- * What a job was made of: its own name and the names of all jobs before it. Two jobs with the same name, in whichever run, did the same
- * step on the same results.
+ * The origin of a job: its name, and the names of all jobs before it. Jobs of the same name, in whichever run, run the same step on the
+ * same results.
  */
 type Trace = { readonly id: string; readonly before: readonly string[] };
 type Payload = { readonly [key: string]: Json };
 
-/** The traces in a payload: one of a result, several of a join. */
+/** The traces in a payload: one if it is a result, several if it comes from a join. */
 function tracesIn(value: Json): Trace[] {
   if (typeof value !== 'object' || value === null) return [];
   if ('t' in value) return [value['t'] as Trace];
@@ -37,7 +37,7 @@ const onError = fc.constantFrom('continue', 'continue', 'fail');
 const withTrace = { t: '{payload.t}', n: '{payload.n}' };
 const join = { uses: 'work', join: 'all' };
 
-/** Sequences that begin with one chain and end with one. */
+/** Sequences of steps that begin and end with one token. */
 const sequences = fc.letrec<{ sequence: Steps; unit: Steps }>(tie => ({
   sequence: fc.array(tie('unit'), { minLength: 1, maxLength: 3 }).map(units => units.flat()),
   unit: fc.oneof(
@@ -80,7 +80,7 @@ const inner = numbered(
 );
 const call = { list: [0, 1], n: 0, t: { id: 'call', before: [] } };
 
-/** A stage on which jobs fail that are `sick`, with the jobs that it ran. */
+/** A stage on which `sick` jobs fail; `ran` lists the jobs that it ran. */
 function staged(steps: Steps, random: () => number) {
   const ran: { id: string; succeeded: boolean }[] = [];
   const state = { sick: (_: string): boolean => false };
@@ -105,7 +105,7 @@ function staged(steps: Steps, random: () => number) {
     isSpent: () => random() < 0.1,
     keepsRecords: true,
   });
-  /** Until the run is over, with a restart now and then; what it ran. */
+  /** Runs the stage until the run has ended, with restarts now and then. Returns the jobs that ran. */
   const through = (id: string) => {
     ran.length = 0;
     while (stage.isBusy) {
@@ -226,13 +226,13 @@ describe('a run from what had failed', () => {
         expect(mended.ran.map(({ id }) => id).sort()).toEqual(without(all, succeededIn(old.ran)));
         expect([mended.run.status, resultOf(mended.run)]).toEqual(['succeeded', resultOf(whole.run)]);
 
-        // The rerun of one that met failures of its own, and may have ended before it took over all that it could.
+        // A rerun of `second`, which had failures of its own, and may have ended before it reused all jobs that it could.
         const third = through(stage.rerun(second.run.text));
         expect(resultOf(third.run)).toEqual(resultOf(whole.run));
         const again = third.ran.map(({ id }) => id);
         expect(without(again, without(all, succeededIn(second.ran)))).toEqual([]);
 
-        // Nothing is left to do.
+        // In a rerun of a run without failures, no job runs.
         const idle = through(stage.rerun(mended.run.text));
         expect([idle.ran, resultOf(idle.run)]).toEqual([[], resultOf(whole.run)]);
         stage.turn();

@@ -1,4 +1,4 @@
-// The value of a run: a list where its definition ends forked, whatever the count.
+// The result of a run: a list if its definition ends with several tokens, however many there are.
 import { describe, expect, it } from 'vitest';
 import { stage } from './cast.ts';
 import { resultOf } from './stage.ts';

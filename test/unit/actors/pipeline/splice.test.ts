@@ -1,4 +1,4 @@
-// Splicing packed bytes against packing whole values.
+// Splicing packed bytes gives the same as packing whole values.
 
 import { expect, it } from 'vitest';
 import { overlayMap } from '../../../../runtime/overlay.ts';

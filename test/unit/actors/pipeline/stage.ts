@@ -28,14 +28,14 @@ export type Job = {
   readonly command: string;
   readonly group: JobGroup;
   readonly offset: number;
-  /** Perhaps in parts. */
+  /** The packed payload, perhaps a value in parts. */
   readonly payload: Uint8Array;
   readonly parts: PartReader;
   readonly createdAt: number;
   status: Status;
   body: Body | null;
 };
-/** Runs one job. */
+/** The code of a plugin: runs one job. */
 export type Plugin = (payload: never, job: Job) => Outcome;
 export type Plugins = { readonly [name: string]: Plugin };
 
@@ -43,20 +43,20 @@ export type StageOptions = {
   readonly pipelines: unknown;
   readonly plugins: Plugins;
   readonly configs?: { readonly [plugin: string]: Json };
-  /** In [0, 1); by default always 0: jobs run in the order of their creation, all at once. */
+  /** Numbers in [0, 1). By default always 0, so that all jobs run at once, in the order of their creation. */
   readonly random?: () => number;
-  /** While so many runs are open, events start no more. */
+  /** While this many runs are open, events start no runs. */
   readonly openRunsMax?: number;
-  /** What the open runs in memory may take: 0 has each read again in each turn. */
+  /** The bytes that open runs in memory may take. With 0, each turn reads its runs again. */
   readonly loadedBytesMax?: number;
   readonly openRunsBytesMax?: number;
-  /** What was gathered and takes more is named in parts. */
+  /** Gathered results of at least this many bytes become values in parts. */
   readonly partedBytesMin?: number;
-  /** Whether a turn has had its time, each time that it is asked; by default it never has. */
+  /** Called to find out whether the turn has used up its time; by default it never has. */
   readonly isSpent?: () => boolean;
-  /** By default 10,000,000. */
+  /** How many descendants a root may have; by default 10,000,000. */
   readonly jobsPerRootMax?: number;
-  /** Jobs and their ends are stored as the job actor stores them, so that runs can be run again. */
+  /** Jobs and their ends are stored as the job actor stores them, so that runs can be rerun. */
   readonly keepsRecords?: true;
 };
 
@@ -69,12 +69,12 @@ export class Stage {
   readonly jobs = new Map<string, Job>();
   /** The runs whose callers wait, by whether they had settled before the actor said so. */
   readonly awaited: { readonly open: string[]; readonly known: string[] } = { open: [], known: [] };
-  /** What the last turn wrote, in records. */
+  /** The number of records that the last turn wrote. */
   written = 0;
-  /** What jobs had left behind, read again. */
+  /** How many bodies of ended jobs were read again. */
   bodiesRead = 0;
   readonly replies: unknown[] = [];
-  /** What the actor had created. */
+  /** The jobs that the actor has created. */
   readonly created: NewJobs[] = [];
   /** Pipelines that are paused. */
   readonly paused = new Set<string>();
@@ -100,7 +100,7 @@ export class Stage {
     this.restart();
   }
 
-  /** A new life of the actor, made from the store alone. */
+  /** Restarts the actor from the store alone. */
   restart(): void {
     this.#isWoken = false;
     this.#actor = startPipelineActor({
@@ -133,18 +133,18 @@ export class Stage {
     this.turn(turn => this.#actor.reconfigure(configOf(this.#options), turn));
   }
 
-  /** The pause of a pipeline ends. */
+  /** Ends the pause of a pipeline. */
   resume(pipeline: string): void {
     this.paused.delete(pipeline);
     this.turn(() => this.#actor.resumed([{ kind: 'system', name: '', command: null }]));
   }
 
-  /** Calls a pipeline; the run's id, or the refusal. */
+  /** Calls a pipeline; returns the run's id, or the refusal. */
   start(pipeline: string, payload: Json = {}, watch = false): string {
     return this.#start({ pipeline, payload: pack(payload), watch });
   }
 
-  /** Runs a run again from what had failed; the new run's id, or the refusal. */
+  /** Reruns a run `from: failed`; returns the new run's id, or the refusal. */
   rerun(id: string): string {
     const { command, payload, group } = this.jobs.get(id)!;
     const rerun = { of: parseId(id)!, from: 'failed', reason: null } as const;
@@ -158,7 +158,7 @@ export class Stage {
     return reply.kind === 'accepted' ? formatId(reply.id) : reply.refusal;
   }
 
-  /** A job of a direct call. */
+  /** Submits a job by a direct call. */
   submit(plugin: string, payload: Json = {}): Job {
     const group = {
       submittedBy: 'test',
@@ -212,7 +212,7 @@ export class Stage {
     }
     this.#actor.close(turn);
     this.written = batch.size;
-    // As the job actor does: how many jobs each block has of a root.
+    // Writes how many jobs of a root each block has, as the job actor does.
     for (const [entry, count] of this.#made) {
       batch.put('tree', Buffer.from(entry, 'latin1'), Buffer.from(Uint32Array.of(0, count).buffer));
     }
@@ -239,12 +239,12 @@ export class Stage {
     this.turn(turn => this.#actor.jobsSettled([...groups.values()], turn));
   }
 
-  /** Until nothing is left to do. */
+  /** Runs jobs until nothing is left to do. */
   finish(): void {
     while (this.isBusy) this.work();
   }
 
-  /** Calls a pipeline, and runs all of its jobs; the run's job. */
+  /** Calls a pipeline, and runs all of its jobs. Returns the run's job. */
   run(pipeline: string, payload: Json = {}): Job {
     const id = this.start(pipeline, payload);
     this.finish();
@@ -266,7 +266,7 @@ export class Stage {
     return this.of('pipeline').filter(run => run.status === 'running').length;
   }
 
-  /** What the store still holds of runs, besides what values in parts name. */
+  /** The number of records of runs in the store, without those to which values in parts refer. */
   leftovers(): number {
     const named = new Set<string>();
     for (const job of this.jobs.values()) {

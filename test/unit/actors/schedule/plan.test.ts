@@ -8,10 +8,10 @@ const hour = 60 * minute;
 const start = Date.parse('2026-11-01T00:00:00Z');
 
 type Given = Partial<PlanInput['definition']> & {
-  /** Now, and since when the service has been up, in minutes after the last occurrence that is past. */
+  /** The present (`now`) and the start of the service (`live`), in minutes after the last past occurrence. */
   readonly now: number;
   readonly live?: number;
-  /** Absent: one occurrence a minute. */
+  /** The interval; if absent, there is one occurrence a minute, by cron. */
   readonly everyMs?: number;
 };
 

@@ -1,4 +1,4 @@
-// What cron expressions may contain, and what is said of others.
+// What cron expressions may contain, and the messages for others.
 import { expect, test } from 'vitest';
 import { cronCharsMax, parseCron } from '../../../../runtime/calendar/cron.ts';
 import { zoneNamed } from '../../../../runtime/calendar/zone.ts';

@@ -17,7 +17,7 @@ const day = 24 * 60 * minute;
 const from = Date.UTC(2016, 0, 10);
 const to = Date.UTC(2025, 11, 20);
 
-/** Entries that fire at these minutes of the day on the days that match. */
+/** A cron entry that fires at these minutes of the day, on the days that match `on`. */
 type Entry = {
   readonly cron: string;
   readonly isFixed: boolean;
@@ -81,7 +81,7 @@ function expected(
   return [...found].filter(instant => instant > fromMs && instant <= toMs).sort((a, b) => a - b);
 }
 
-/** The end of the gap in which a wall clock would have shown this time. */
+/** The end of the gap that has this wall-clock time, which no clock shows. */
 function gapEnd(periods: ReturnType<typeof periodsOf>, wall: number): number {
   const [start] = periods.find(([from, , offset], index) => {
     return index > 0 && wall < from + offset && wall >= from + periods[index - 1]![2];

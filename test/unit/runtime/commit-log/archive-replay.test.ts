@@ -1,4 +1,4 @@
-// A copy of the ledger and the archived log are the state as of a time, whatever the segments look like and however often the holder died.
+// A copy of the ledger plus the archived log gives the state as of a time, whatever the segments are and however often the process died.
 import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -24,10 +24,10 @@ function open(path: string): LedgerStore {
   return store;
 }
 
-/** The ledger's clock, which never goes back, may be ahead of the system's by this much after the system's was adjusted. */
+/** How far the ledger's clock, which never goes back, may be ahead of the system's clock after an adjustment of the latter. */
 const aheadMsMax = 5;
 
-/** A millisecond in which the turn was the newest one. */
+/** Commits a turn; returns a time at which this turn is the newest one. */
 async function commit(store: LedgerStore, name: string, bytes: number): Promise<number> {
   const batch = store.batch();
   batch.put('names', Buffer.from(name), Buffer.alloc(bytes, name));
@@ -37,7 +37,7 @@ async function commit(store: LedgerStore, name: string, bytes: number): Promise<
   return at;
 }
 
-/** The names in the copy once it was brought to this time. */
+/** Brings a copy to this time; returns the names in it. */
 async function asOf(time: number, log = archive): Promise<{ readonly names: string[]; readonly goesOn: boolean }> {
   const copy = mkdtempSync(join(scratch, 'copy-'));
   cpSync(join(base, 'data.mdb'), join(copy, 'data.mdb'));
@@ -63,7 +63,7 @@ test('each turn is there from its time on, and a lost segment ends the log', { t
     if (n % 12 === 0 || n % 5 === 0) store.checkpoint();
     if (n % 12 === 0) await store.archived();
     if (n % 12 !== 1) continue;
-    // The holder dies, and its successor goes on with what it left: the last turn is not archived yet.
+    // The process dies before its last turn is archived, and the next one goes on with its state.
     const next = join(scratch, `state-${n}`);
     cpSync(path, next, { recursive: true });
     rmSync(join(next, 'owner'));

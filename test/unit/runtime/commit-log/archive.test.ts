@@ -1,4 +1,4 @@
-// The queue of segments that wait to be copied: its order, and what happens if they cannot be.
+// The queue of segments that wait to be copied: its order, and what happens if copying fails.
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -43,7 +43,7 @@ test('a segment in use is copied as far as it has turns, then what is added, and
   queue.push([], [{ ...written, usedBytes: 512 }]);
   await queue.settled();
   expect(copied()).toEqual(Buffer.alloc(512, 7));
-  // What was copied is not read again.
+  // Bytes that were copied are not read again.
   writeFileSync(written.path, Buffer.concat([Buffer.alloc(512), Buffer.alloc(7680, 8)]));
   queue.push([], [{ ...written, usedBytes: 1536 }]);
   queue.push([], [{ ...written, usedBytes: 2048 }, segment(9, 0)]);
@@ -54,7 +54,7 @@ test('a segment in use is copied as far as it has turns, then what is added, and
   await queue.settled();
   expect([copied().length, released]).toEqual([8192, [7]]);
   expect(readdirSync(into).sort()).toEqual(['000000000007.log', '000000000009.log']);
-  // Another directory gets all of it.
+  // After a change of the directory, the new one gets the whole segment.
   queue.archiveTo(join(into, 'other'), () => {});
   await queue.settled();
   expect(readdirSync(join(into, 'other'))).toEqual(['000000000009.log']);
@@ -73,7 +73,7 @@ test('if they cannot be copied, so many wait, and then the oldest is given up, w
   queue.push([segment(waitingMax + 1)], []);
   expect(released).toEqual([1]);
   expect(said.at(-1)).toBe('a segment of the commit log was not archived: no restore can pass it');
-  // Where there is room again, the rest follows.
+  // Once the directory can be made, the rest is copied.
   rmSync(taken);
   queue.archiveTo(join(taken, 'log'), () => {});
   await until('all are copied', () => released.length === waitingMax + 1);

@@ -1,4 +1,4 @@
-// The commit log on a disk that may keep any part of the last write: what was durable is read again, and damage is told from a torn end.
+// The commit log on a disk that may keep any part of the last write: what was durable is read again, and damage is distinguished from a torn end.
 import {
   copyFileSync,
   existsSync,
@@ -55,7 +55,7 @@ function valuesIn(directory: string, from = start, until?: number): string[] {
   return Array.from(turns, ({ bytes }) => Buffer.from(decodeTurn(bytes).values[0]!).toString('latin1').slice(0, 3));
 }
 
-/** The position after each turn. */
+/** Writes the turns; returns the position after each. */
 function write(directory: string, turns: readonly WriteBatch<string>[]): LogPosition[] {
   const log = openWriter(directory);
   const after = turns.map(turn => {
@@ -199,7 +199,7 @@ describe('damage', () => {
   it('before the last turn is refused with its position, whichever bit it changed, and the way out is named', () => {
     const [, second] = positions;
     const from = positions[0]!.offset;
-    // The header, and the turn; what follows it up to the next sector does not count.
+    // The bits of the turn's header and of the turn itself; padding up to the next sector does not count.
     const bits = (64 + encodedBytes(batchOf(Buffer.from('two'.repeat(400))))) * 8;
     fc.assert(
       fc.property(fc.integer({ min: 0, max: bits - 1 }), bit => {

@@ -1,5 +1,5 @@
-// Cuts of the power, page by page: whatever part of the ledger's data file was written since the checkpoint, a start brings back each turn
-// that was committed. Without one of the rules of a checkpoint, it does not.
+// Power cuts, page by page: whatever part of the ledger's data file was written since the checkpoint, a start restores each committed turn.
+// If any rule of checkpoints is violated, it does not.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ const built = (name: string): string => new URL(`../../../../dist/runtime/${name
 const pageBytes = 4096;
 const random = seededRandom();
 
-/** A process that opens the ledger and obeys the lines on its standard input: `commit N` makes N turns, `checkpoint` makes one. It says what is stored. */
+/** A process that opens the ledger, and obeys the lines on its stdin: `commit N` makes N turns, `checkpoint` a checkpoint. It prints the state. */
 const code = `
   const { createHash } = await import('node:crypto');
   const { createInterface } = await import('node:readline');
@@ -52,7 +52,7 @@ const code = `
   console.log(JSON.stringify({ turns, hash: hash() }));
 `;
 
-/** Makes a checkpoint hold no reader, as a process loads it. */
+/** Patches the code as a process loads it, so that checkpoints hold no reader. */
 const withoutReader = `
   import { register } from 'node:module';
   const hook = \`export async function load(url, context, next) {
@@ -81,10 +81,10 @@ class Ledger {
     });
   }
 
-  /** What it has said on stderr. */
+  /** What the process has written to stderr. */
   complaint = '';
 
-  /** What it says when it is open; null: it does not open. */
+  /** The state that the process prints when the ledger is open; null if it does not open. */
   async opened(): Promise<Said | null> {
     const { value, done } = await this.#lines.next();
     return done ? null : JSON.parse(value);
@@ -103,7 +103,7 @@ class Ledger {
   }
 }
 
-/** A state as a cut leaves it: of each page that was written since the checkpoint, the old or the new bytes, or those of another page. */
+/** A state after a power cut: each page that was written since the checkpoint has its old or new bytes, or those of another page. */
 function cutImage(path: string, synced: string, keeps: number): string {
   const image = join(scratch, `image-${random.between(0, 2 ** 40)}`);
   cpSync(path, image, { recursive: true });
@@ -128,7 +128,7 @@ async function reopened(image: string): Promise<Said | null> {
   return said;
 }
 
-/** A ledger that was killed: the file as it was at each of its two checkpoints, and what it had at the end. */
+/** A killed ledger: its data file as it was at each of its two checkpoints, and its last state. */
 type Killed = {
   readonly path: string;
   readonly synced: readonly string[];
@@ -160,7 +160,7 @@ test('the ledger has every turn, whichever pages were on disk', { timeout: 240_0
     for (const keeps of [0, 0.5, 1]) {
       const image = cutImage(path, synced[1]!, keeps);
       expect(await reopened(image), `keeping ${keeps} of what was written`).toEqual(last);
-      // The process was killed again after its recovery.
+      // A second start, as if the process had been killed again after its recovery.
       expect(await reopened(image)).toEqual(last);
       rmSync(image, { recursive: true });
     }
@@ -184,7 +184,7 @@ test('with the log as it was at the checkpoint, it lacks the turns after it', { 
   await ledger.opened();
   const first = await ledger.does('commit 30');
   await ledger.does('checkpoint');
-  // Beside this copy, the ledger makes its next segment ahead of time, and renames it when it is ready.
+  // Unfinished segments are left out: the ledger prepares its next one at the same time, and renames it when it is ready.
   const log = `${path}-log`;
   mkdirSync(log);
   for (const name of readdirSync(join(path, 'log')))
@@ -204,7 +204,7 @@ test('the file of an earlier checkpoint is refused, and its roots are not writte
   const before = readFileSync(join(path, 'data.mdb'));
   const ledger = new Ledger(path);
   expect(await ledger.opened()).toBeNull();
-  // Its first segment may be in use again.
+  // The first segment may have been reused, so there are two possible messages.
   expect(ledger.complaint).toMatch(
     /the file of the checkpoint is an old copy|segment 1 of the commit log, .* is missing/,
   );

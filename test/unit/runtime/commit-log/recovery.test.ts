@@ -27,7 +27,7 @@ function commit(store: LedgerStore, name: string, bytes = 100, table: 'names' | 
   store.commit(batch);
 }
 
-/** The state as a kill would leave it now. */
+/** A copy of the state, as a kill at this moment would leave it. */
 function copyOf(path: string): string {
   const copy = newPath();
   cpSync(path, copy, { recursive: true });
@@ -57,7 +57,7 @@ test('a checkpoint follows each segment of log, on another thread; a start appli
   for (let n = 10; n < 50; n++) {
     names.push(`n${n}`);
     commit(store, `n${n}`, 100_000);
-    // Between turns.
+    // Gives the checkpoint time between turns.
     await new Promise(resolve => void setImmediate(resolve));
   }
   await until('it is complete', () => readCheckpoint(join(path, 'log'))!.number > first + 1);
@@ -162,7 +162,7 @@ test('damage in the log is refused until the operator gives up what follows it; 
   const path = killed();
   const [segment] = listSegments(join(path, 'log'));
   const bytes = readFileSync(segment!.path);
-  // In the second turn.
+  // A bit of the second turn.
   bytes[600]! ^= 1;
   writeFileSync(segment!.path, bytes);
   for (let n = 0; n < 2; n++)

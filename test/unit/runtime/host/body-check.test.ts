@@ -1,4 +1,4 @@
-// Whatever a host claims that an attempt left behind: it is refused, or everything that reads it finds what it expects.
+// Whatever bytes a host sends as the body of an attempt: they are refused, or all readers find what they expect.
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { checkBody, checkedBytesMax } from '../../../../runtime/host/wire/body-check.ts';
@@ -60,7 +60,7 @@ it('finds any change that would lead a reader astray', () => {
         expect(error).toBeInstanceOf(RangeError);
         return;
       }
-      // Of a deflated part only the length is looked at.
+      // Of a deflated part, only the length is checked, so bodies with one are left out.
       const heads = Array.from({ length: 7 }, (_, place) => 1 + 4 * place + 3).filter(top => top < changed.length);
       if (heads.some(top => changed[top]! >= 0x80)) return;
       const { error, stderr, ...packed } = decodeBody(changed);

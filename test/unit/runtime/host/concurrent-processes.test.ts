@@ -1,4 +1,4 @@
-// Persistent processes that are asked many requests at once: whose answer is whose, and what one request can cost the others.
+// Persistent processes with many requests at once: which answer belongs to which request, and how one request affects the others.
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { afterEach, expect, it, onTestFinished } from 'vitest';
@@ -14,7 +14,7 @@ import { clearStages, concurrentStage, type Ended, type Stage } from './stage.ts
 
 afterEach(clearStages);
 
-/** `on(request, answer)` is called for each request; \`underWay\` counts those that are not answered. */
+/** A program that runs `body` for each request; `underWay` counts unanswered requests. */
 const script = (body: string) => `#!/usr/bin/env node
 let underWay = 0;
 const answer = ({ id }, more) => { underWay--; process.stdout.write(JSON.stringify({ id, status: 'ok', ...more }) + '\\n'); };
@@ -55,7 +55,7 @@ it('tells each outcome at its deadline, and drops the late answer', async () => 
     if (!payload.late) return answer(request);
     const watcher = watch('.', () => existsSync('now') && (watcher.close(), answer(request)));
   `);
-  // The process is up before the deadline that is under test.
+  // Starts the process first, so that its start does not count against the deadline under test.
   await stage.run('p', { ...poll, payloads: [{}] });
   const { outcomes } = await stage.frame('p', { ...poll, payloads: [{ late: true }, {}], deadlineMs: 2_000 });
   expect(byTask(outcomes)).toMatchObject([
@@ -63,7 +63,7 @@ it('tells each outcome at its deadline, and drops the late answer', async () => 
     { verdict: 'ok' },
   ]);
   const next = stage.run('p', { ...poll, payloads: [{}], concurrency: 1 });
-  // It waits for the place of the late one.
+  // This request waits until the late one has been answered.
   stage.write('p', 'now', '');
   expect((await next).verdict).toBe('ok');
   expect(stage.told.filter(({ text }) => text.includes('crashed'))).toEqual([]);
@@ -113,7 +113,7 @@ it('lets a process go after max_jobs, and asks the rest of another', async () =>
 });
 
 it('charges no request for what a process says after the answers of those before', async () => {
-  // One write: between two, the next request may have been asked already.
+  // One write for answer and garbage: between two writes, the next request could already be sent.
   const stage = staged(`process.stdout.write(JSON.stringify({ id: request.id, status: 'ok' }) + '\\ngarbage\\n');`);
   for (let i = 0; i < 3; i++) {
     const { outcomes, lost } = await stage.frame('p', { ...poll, payloads: [{}], concurrency: 4 });
@@ -132,7 +132,7 @@ it('asks a process that is gone nothing: what waits goes back as it came', async
 
 const echo = 'answer(request, { result: payload });';
 
-/** The processes of one plugin in this process, and what they tell. */
+/** Controls the processes of one plugin from this process, and records what they report. */
 class Processes {
   readonly returned: (readonly [task: number, end: number])[] = [];
   readonly #stage = concurrentStage();
@@ -244,7 +244,7 @@ it('asks nothing of a process that is stopped because it did not answer a cancel
 it('stops a cancelled task whose process takes no more tasks', async () => {
   const stage = staged('', { jobsMax: 1 });
   const ended = stage.frame('p', { ...poll, payloads: many(2) });
-  // The process has got its only request.
+  // The second task was returned, so the process has got its only request.
   await stage.heard('returned', /^1 /);
   await stage.cancel(0, 'cancelled by somebody');
   const { outcomes } = await ended;

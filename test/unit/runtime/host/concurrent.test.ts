@@ -1,4 +1,4 @@
-// Frames whose tasks are under way together in one thread: who gets which outcome, and what one task can cost the others.
+// Frames whose tasks are under way together in one thread: each gets its own outcome, and how one task affects the others.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
@@ -8,7 +8,7 @@ import { clearStages, concurrentStage, type Ended, Stage } from './stage.ts';
 
 afterEach(clearStages);
 
-/** Waits until so many are under way in the thread, then goes on. */
+/** `meet(count)` waits until `count` tasks are under way in the thread. */
 const together = `
   const underWay = new Set();
   const meet = count => new Promise(go => {
@@ -96,7 +96,7 @@ it('tells the outcome of a task at its deadline, while its neighbours go on; its
     { verdict: 'timed_out', error: 'timed out after 200 ms', logs: [{ message: 'begun' }] },
     { verdict: 'ok', result: 'late' },
   ]);
-  // The thread is as good as before.
+  // The thread lives on, and runs the next frame.
   expect((await stage.frame('p', { payloads: [{}] })).outcomes).toMatchObject([{ verdict: 'ok' }]);
   expect(stage.told.filter(({ kind }) => kind === 'replaced')).toEqual([]);
 });
@@ -187,7 +187,7 @@ it('charges nobody for what a task throws after its answer', async () => {
 });
 
 it('charges the task that takes all memory, and names the limit', async () => {
-  // The more threads a host may have, the less memory each gets, down to 64 MiB.
+  // With this many threads, each gets the least memory, 64 MiB.
   const stage = new Stage(100_000, [], undefined, true).plugin(
     'p',
     `export const handle = async ({ payload }) => {

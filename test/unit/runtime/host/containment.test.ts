@@ -1,4 +1,4 @@
-// What a plugin cannot do to the service: each kind of misbehaviour, and what becomes of the job and of its neighbours.
+// Plugins cannot harm the service: each kind of misbehaviour, and what becomes of the job and of its neighbours.
 import { afterEach, describe, expect, it } from 'vitest';
 import { encodeMessage } from '../../../../runtime/host/wire/message.ts';
 import { emptyBody } from '../../../../runtime/host/wire/outcome.ts';
@@ -17,12 +17,12 @@ describe('A worker plugin', () => {
       globalThis.runs = 0;
       export async function handle({ payload }, { signal }) {
         globalThis.runs++;
-        // Longer than any deadline here: only the signal ends it.
+        // This is longer than any deadline here, so only the signal ends it.
         if (payload.wait) await setTimeout(60_000, null, { signal });
         return { result: { runs: globalThis.runs } };
       }`;
     const stage = new Stage(1).plugin('p', code);
-    // On a busy machine the thread may come too late to heed it: then another one.
+    // On a busy machine the thread may heed the signal too late and be replaced; then it tries again.
     for (;;) {
       const late = await stage.run('p', { payload: { wait: true }, deadlineMs: 50 });
       expect(late).toMatchObject({ verdict: 'timed_out', permanent: false, error: 'timed out after 50 ms' });
@@ -64,7 +64,7 @@ describe('A worker plugin', () => {
 
   it('that costs thread after thread leaves others the one that has their code', async () => {
     const threadOf = `import { threadId } from 'node:worker_threads'; export const handle = () => ({ result: { threadId } })`;
-    // One thread, and the spare one.
+    // One thread and a spare one.
     const stage = new Stage(1).plugin('bad', 'export const handle = () => process.exit(3)').plugin('good', threadOf);
     const { result } = await stage.run('good');
     for (let time = 0; time < 5; time++) {
@@ -72,7 +72,7 @@ describe('A worker plugin', () => {
         verdict: 'error',
         error: 'the plugin ended its thread: process.exit(3)',
       });
-      // At once again: it waits for the next spare one.
+      // This second job waits for the next spare thread.
       await stage.run('bad');
       expect((await stage.run('good')).result).toEqual(result);
     }
@@ -94,7 +94,7 @@ describe('A worker plugin', () => {
   });
 
   it('that crashes while idle costs nobody anything', async () => {
-    // By a timer: the answer has left the thread by then. The test waits for the report of the thread's death.
+    // Throws by a timer, after the answer has left the thread. The test waits until the death of the thread is reported.
     const code = 'export const handle = () => { setTimeout(() => { throw new Error("afterwards") }, 1) }';
     const stage = new Stage(1).plugin('bad', code).plugin('good', quick);
     expect(await stage.run('bad')).toMatchObject({ verdict: 'ok' });
@@ -163,7 +163,7 @@ describe('A worker plugin', () => {
           port?.postMessage({ frameId: 1, written: new Uint8Array(5) });
           port?.close();
         }
-        // Too long for the frame's memory.
+        // A result that does not fit into the memory of the frame.
         return { result: 'x'.repeat(100_000) };
       }`;
     const stage = new Stage(1).plugin('p', code);
@@ -213,11 +213,11 @@ describe('A worker plugin', () => {
 });
 
 describe('A slow task', () => {
-  // Being slow is what it is for; the tests wait for its outcome.
+  // Takes 300 ms for `slow`; the tests wait for its outcome.
   const code = `export const handle = ({ payload }) =>
     payload === 'slow' ? new Promise(resolve => setTimeout(resolve, 300)) : { result: payload }`;
 
-  /** Waits for a file beside it. */
+  /** A handler that waits for a file beside its code. */
   const gated = `import { existsSync, watch } from 'node:fs';
     ${opened}
     export const handle = () => opened(import.meta.dirname, 'gate');`;
@@ -234,7 +234,7 @@ describe('A slow task', () => {
     });
     expect(returned).toEqual([3, 4]);
     expect(outcomes.map(({ task }) => task)).toEqual([0, 1, 2]);
-    // a and b were told before the slow task was over: in a message of their own.
+    // The first two outcomes came in a message of their own, before the slow task ended.
     expect(stage.told.slice(first).filter(({ kind }) => kind === 'outcomes')).toHaveLength(2);
   });
 

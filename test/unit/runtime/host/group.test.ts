@@ -1,4 +1,4 @@
-// A process group is signalled by its number, which may be somebody else's when the group is over.
+// A process group is signalled by its number, which may belong to another group once the group has ended.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -19,7 +19,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** Leads a group of which another process lives on, until its input ends. */
+/** Starts a process group whose leader has ended; another process of it lives until its input ends. */
 async function leaderless() {
   const child = spawn('/bin/sh', ['-c', 'cat <&3 >/dev/null & echo $!'], {
     detached: true,

@@ -1,4 +1,4 @@
-// What a plugin in bubblewrap never sees, also where it lies below a directory of the system, or around the plugin.
+// Files that a plugin in bubblewrap never sees, even if they are below a directory of the system, or in one that contains the plugin.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -74,7 +74,7 @@ test.skipIf(home === null)('the state, the configuration and the keys, below /op
   };
   const seen = seenBy(sandbox!, ...secrets, 'etc/plugins/other/data', 'etc/plugins/spy/own', 'lib/shared');
   expect(seen).toBe(`${'hidden\n'.repeat(secrets.length + 1)}its own\nshared\n`);
-  // They would be seen.
+  // Without `hidden`, the plugin would see them.
   expect(seenBy({ ...sandbox!, hidden: [] }, 'data/data.mdb', 'keys/vault.key')).toBe(secret.repeat(2));
   expect(await sandboxFault(sandbox!)).toBe(null);
 });

@@ -23,10 +23,10 @@ const worker = `import { spawn } from 'node:child_process';
     console.log('pids', process.pid, child.pid);
     return new Promise(() => {});
   }`;
-/** Its child leaves the group. */
+/** A program whose child leaves the process group. */
 const executable = '#!/bin/sh\nsetsid sleep 63 & echo $! > child; echo $$ > self; wait\n';
 
-/** A service of its own, to be killed: a host, a worker plugin and a process plugin that never end. */
+/** A service in a process of its own, to be killed: with a host, a worker plugin and a process plugin that never end. */
 const service = `
   const { Host } = await import(process.argv[1]);
   const { systemClock } = await import(new URL('../../clock.js', process.argv[1]));
@@ -101,7 +101,7 @@ describe('When the service is killed', () => {
 
   it('together with its host, the next one kills what was left before it runs anything', async () => {
     const { child, host, all, directory } = await startService();
-    // The host cannot clean up: it is gone first, and the service cannot either.
+    // Neither the host, which is killed first, nor the stopped service can clean up.
     child.kill('SIGSTOP');
     process.kill(host.pid, 'SIGKILL');
     child.kill('SIGKILL');
@@ -117,7 +117,7 @@ describe('When the service is killed', () => {
     const listener = { onOutcomes() {}, onReturned() {}, onLost() {}, onThreadReplaced() {}, onCancelling() {} };
     const next = new Host({
       clock: systemClock(),
-      // Whatever its kind: the one whose programs they were may not be started at all.
+      // A host of any name cleans up: the one that started these programs may not start at all.
       name: 'other',
       threads: 1,
       runtimes: ['worker'],
@@ -151,7 +151,7 @@ describe('When the host dies', () => {
 });
 
 describe('A host that the system does not start', () => {
-  // Node tells the first fault by an event, and throws the second.
+  // Node reports the first fault by an event, and throws the second one.
   it.each(['/no/such/node', '/dev/null/node'])('is tried again, and what was submitted waits (%s)', async bad => {
     const { execPath } = process;
     process.execPath = bad;
@@ -242,7 +242,7 @@ it('gives back what is submitted to a process that is dead, before anybody knows
   await s.run('quick');
   const { pid } = (await s.heard('log', /the plugin host is up/)).fields as { pid: number };
   process.kill(pid, 'SIGKILL');
-  // Until the last of its threads is gone, and its files with it; nothing comes to this thread meanwhile.
+  // Waits until the last thread of the host is gone, and its files are closed. This blocks the event loop, so no message arrives meanwhile.
   while (readdirSync(`/proc/${pid}/task`).length > 1 || !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'latin1')));
   const ends: Promise<FrameEnd>[] = [];
   while (!s.told.some(({ kind }) => kind === 'lost')) {

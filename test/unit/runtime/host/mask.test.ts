@@ -1,4 +1,4 @@
-// Masking: no value gets through, in whatever way it is written, and nothing else is touched. By properties.
+// Properties of masking: no value gets through, however it is encoded, and nothing else is changed.
 
 import { expect, test } from 'vitest';
 import { LearnedMask, Mask } from '../../../../runtime/host/wire/mask.ts';
@@ -6,15 +6,15 @@ import { OutputTail, tailBytesMax } from '../../../../runtime/host/wire/output-t
 import { pack } from '../../../../runtime/packing.ts';
 import { fc } from '../../../support/seed.ts';
 
-/** Values that no mark has in it, and texts around them that share no character with any. */
+/** Values, and texts around them that share no character with any value. No mark contains a value. */
 const value = fc.string({ unit: fc.constantFrom(...'abcxyz019/+=% "é\n<&\'\\'), minLength: 8, maxLength: 40 });
 const around = fc.string({ unit: fc.constantFrom(...'ĐĦŁŊŦ'), maxLength: 6 });
 
 const json = (text: string): string => JSON.stringify(text).slice(1, -1);
 const ascii = (text: string): string => json(text).replaceAll('é', '\\u00e9');
-/** As Go writes JSON. */
+/** JSON as Go writes it. */
 const webSafe = (text: string): string => json(text).replaceAll('<', '\\u003c').replaceAll('&', '\\u0026');
-/** As PHP does. */
+/** JSON as PHP writes it. */
 const slashed = (text: string): string => ascii(text.replaceAll('/', '\0')).replaceAll('\\u0000', '\\/');
 
 function html(text: string, double: string, single: string): string {
@@ -85,7 +85,7 @@ test('of several secrets none gets through, whatever overlaps', () => {
   fc.assert(
     fc.property(secrets, fc.array(fc.tuple(fc.nat(3), fc.nat(12), how), { maxLength: 6 }), (values, pieces) => {
       const mask = new Mask(values.map((secret, i) => [String.fromCharCode(65 + i), secret]));
-      // Pieces that begin in the middle of a value, then all of it: parts of one run into the next.
+      // Each piece is the end of a value and then the whole value, so that parts of values run into each other.
       const text = pieces.map(([i, from, encode]) => {
         const secret = values[i % values.length]!;
         return encode(secret).slice(from) + encode(secret);
@@ -190,7 +190,7 @@ test('of a stream that is taken piece by piece nothing of a value is told, where
         told += tail.take();
         from = to;
       }
-      // Letters around it may be cut in two, and a value that is cut may be named twice.
+      // Cutting may split a character outside ASCII, and a value that is cut may be marked twice, so both are left out.
       const plain = (masked: string) => masked.replaceAll('[SECRET:s]', '').replaceAll(/[^ -~]/g, '');
       expect(plain(told + tail.text())).toBe(plain(mask.text(text)));
     }),

@@ -101,7 +101,7 @@ test('the unlock key of the vault is in no environment of a plugin, whatever is 
   expect(pluginEnvironment(environment, ['HEADGATE_VAULT_KEY', 'CITY'])).toEqual({ CITY: 'Bern' });
 });
 
-/** Tells the first value that this thread got, in an earlier task. */
+/** Returns the first value that its thread got, in an earlier task. */
 const keeping = `let kept;
 exports.handle = ({ secrets }) => {
   const before = kept;
@@ -125,7 +125,7 @@ test('of an instance that shares the variables of its module with another one', 
   const byThreads = async () => {
     const stage = new Stage(1).plugin('a', keeping, common).plugin('other', keeping, common);
     stage.plugin('b', keeping, { ...common, directory: stage.plugins[0]!.directory });
-    // Two threads have code then, and `b` begins on the first.
+    // After these tasks both threads have loaded code, and `b` may run on the first one.
     await stage.run('a', { secrets });
     await stage.run('other');
     return (await stage.run('b')).result;

@@ -1,10 +1,10 @@
-// What is written to a host: messages stay whole and in order, a long one is read as the pipe takes it, and who never had all is told.
+// Writing to a host: messages stay whole and in order, a long one is produced as the pipe takes it, and incomplete ones are reported.
 import type { Socket } from 'node:net';
 import { Writable } from 'node:stream';
 import { expect, it } from 'vitest';
 import { Outbox } from '../../../../runtime/host/client/outbox.ts';
 
-/** A pipe that takes what is written when it is told to. */
+/** A pipe that takes written bytes only when the test says so. */
 class Pipe extends Writable {
   readonly taken: string[] = [];
   #take: (() => void) | null = null;
@@ -21,7 +21,7 @@ class Pipe extends Writable {
     };
   }
 
-  /** Takes all that waits, and what is written meanwhile. */
+  /** Takes all waiting bytes, and those that are written meanwhile. */
   async flow(): Promise<void> {
     while (this.#take) {
       this.#take();

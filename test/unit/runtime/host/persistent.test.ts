@@ -17,7 +17,7 @@ import { clearStages, type Ended, type FrameEnd, type Job, Stage } from './stage
 
 afterEach(clearStages);
 
-/** For each request, with its `id` and its payload in `line`: the body of a loop. */
+/** A shell program that runs `body`, the cases of a `case`, for each request, with its `id` and the whole request as `line`. */
 const sh = (body: string) =>
   `#!/bin/sh\nwhile IFS= read -r line; do id=\${line#*'"id":'}; id=\${id%%,*}; case "$line" in ${body} esac; done\n`;
 const ok = `printf '{"id":%s,"status":"ok","result":"%s"}\\n' "$id" $$`;
@@ -25,7 +25,7 @@ const many = { persistent: { jobsMax: null, ageMs: null, pipelined: true } };
 const one = { persistent: { jobsMax: null, ageMs: null, pipelined: false } };
 const pids = ({ outcomes }: FrameEnd) => outcomes.map(({ result }) => result);
 
-/** What the second of three jobs does, and how it ends; the first has succeeded, the third was sent back. */
+/** What the second of three jobs does, and how it ends. The first one succeeds, and the third is returned. */
 const crimes: readonly (readonly [title: string, crime: string, expected: object, job?: Job])[] = [
   ['prints what is not JSON', 'echo hello', { error: expect.stringMatching(/^a line on stdout is not JSON: /) }],
   [
@@ -123,7 +123,7 @@ describe('A persistent process plugin', () => {
     const ends = await Promise.all(
       crimes.map(async ([, , , job], i) => {
         const asked = { ...job, payloads: ['good', 'bad', 'next'] };
-        // There are fewer places than crimes: a frame that waits too long goes back whole.
+        // There are more frames than the host can run at a time, and one that waits too long is returned whole.
         const { outcomes } = await stage.frameUntil(`p${i}`, asked, end => end.outcomes.length > 0);
         return outcomes;
       }),
@@ -143,7 +143,7 @@ describe('A persistent process plugin', () => {
     ['ends without the end of its line', `printf '{"id":%s,"status":"ok"}' "$id"; exit`],
   ])('that %s behind an answer is not asked again: nobody has waited for it', async (_, crime) => {
     const stage = new Stage(1).plugin('p', sh(`*) ${crime} ;;`), one);
-    // One job after the other, and two of a frame.
+    // Two frames of one job each, then a frame of two.
     for (const payloads of [[0], [0], [0, 0]]) {
       const { outcomes } = await stage.frame('p', { payloads });
       expect(outcomes.map(({ verdict, error }) => error ?? verdict)).toEqual(outcomes.map(() => 'ok'));
@@ -227,7 +227,7 @@ describe('A persistent process plugin', () => {
     const ask = async () => (await stage.run('p', { secrets: { key: 's3cret' } })).stderr ?? '';
     let said = await ask();
     await until('it has said it', () => existsSync(`${stage.directory}/plugins/p/said`));
-    // It comes by another pipe than answers: with the next one, or one soon after it.
+    // stderr is another pipe than that of answers, so the text arrives with the next answer, or soon after it.
     for (let more = 0; more < 20 && said === ''; more++) said = String(await ask());
     expect(said).toBe('behind [SECRET:key]\n');
   });
@@ -239,7 +239,7 @@ describe('A persistent process plugin', () => {
     const ask = async (payload: string) => {
       said += (await stage.run('p', { payload, secrets: { key: 's3cret' } })).stderr ?? '';
     };
-    // What it says comes by another pipe than answers: with its own, or one soon after it.
+    // stderr is another pipe than that of answers, so the text arrives with its own answer, or with one soon after it.
     await ask('first');
     for (let more = 0; more < 20 && !said.includes('it is'); more++) await ask('nothing');
     await ask('second');
@@ -278,7 +278,7 @@ describe('The crash hold', () => {
     expect(hold.crashed(10)).toBe(true);
     expect([hold.holds(10), hold.holds(9 + holdMs), hold.holds(10 + holdMs)]).toEqual([true, true, false]);
     expect(hold.crashed(10 + holdMs)).toBe(true);
-    // One more while it is open: it stays open for longer.
+    // A further crash during the hold prolongs it.
     expect(hold.crashed(20 + holdMs)).toBe(false);
     expect([hold.holds(19 + 2 * holdMs), hold.holds(20 + 2 * holdMs)]).toEqual([true, false]);
   });

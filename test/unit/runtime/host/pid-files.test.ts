@@ -17,7 +17,7 @@ afterEach(() => {
 });
 afterAll(() => rmSync(directory, { recursive: true }));
 
-/** Leads a group, and is not found by its environment, which is empty. */
+/** Starts a process that leads a group; its environment is empty, so it cannot be found by that. */
 function start(): ChildProcess {
   const child = spawn('sleep', ['66'], { detached: true, stdio: 'ignore', env: {} });
   started.push(child);

@@ -20,7 +20,7 @@ afterEach(clearStages);
 
 const sh = (body: string) => `#!/bin/sh\n${body}\n`;
 const js = (body: string) => `#!${process.execPath}\n${body}\n`;
-/** A handler: the request comes as `request`, the answer is what it returns. */
+/** A program with `body` as its handler: it has the request as `request`, and returns the answer. */
 const answering = (body: string) =>
   js(`const request = JSON.parse(require('fs').readFileSync(0, 'utf8'));
     process.stdout.write(JSON.stringify((() => { ${body} })()))`);
@@ -270,7 +270,7 @@ describe('A process plugin', () => {
     const stage = new Stage(1).plugin('p', code);
     expect(await stage.run('p')).toMatchObject({ verdict });
     const child = Number(readFileSync(`${stage.directory}/plugins/p/child`, 'utf8'));
-    // A process that was killed may still be on the list for a moment: it has no memory then, and runs no more.
+    // A killed process may still be listed for a moment, but without a command line.
     if (verdict === 'error') expect(commandLineOf(child)).toBe('');
     else await until('it is gone', () => identify(child).startTicks === null);
   });
@@ -278,7 +278,7 @@ describe('A process plugin', () => {
   it('runs at most as many times at once as there are threads; the others wait, or go back', async () => {
     const code = answering(`const fs = require('fs'), path = 'log';
       fs.appendFileSync(path, '+');
-      // The first waits for the second: two do run at once.
+      // Each waits until two have begun, which shows that two run at the same time.
       do Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);
       while (!fs.readFileSync(path, 'latin1').includes('+', 1));
       fs.appendFileSync(path, '-');
@@ -347,7 +347,7 @@ it.each<[string, Partial<HostedPlugin>]>([
   expect(told).toEqual(['returned']);
 });
 
-/** Empty for a process that runs no more. */
+/** The command line of a process; empty if it has ended. */
 function commandLineOf(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'latin1');

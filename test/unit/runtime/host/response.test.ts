@@ -1,4 +1,4 @@
-// From what a plugin answered, or threw, to an outcome, whatever its runtime.
+// How a plugin's answer, or what it threw, becomes an outcome in any runtime.
 
 import { expect, test } from 'vitest';
 import { Mask } from '../../../../runtime/host/wire/mask.ts';
@@ -8,7 +8,7 @@ import { FrameState } from '../../../../runtime/host/wire/state.ts';
 import { type JsonObject, pack, unpack } from '../../../../runtime/packing.ts';
 
 const tooMuch = 'x'.repeat(responseBytesMax);
-/** The parts that are texts, and those that there are. */
+/** The texts of the parts `error` and `stderr`, and the names of the other parts. */
 const shown = ({ error, stderr, ...parts }: ReturnType<typeof decodeBody>) => [
   error && Buffer.from(error).toString(),
   stderr && Buffer.from(stderr).toString(),

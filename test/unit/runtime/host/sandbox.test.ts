@@ -11,17 +11,17 @@ afterEach(clearStages);
 
 const limits = { ...limitsDefault, memoryBytesMax: 512 * 2 ** 20, cpuSMax: 1, fileBytesMax: 2 ** 20, openFilesMax: 64 };
 const limited = { sandbox: { kind: 'limits', limits } } as const;
-/** Memory that is full soon, and time for it: on a busy machine 512 MB took more than a second. */
+/** Little memory, which is soon full, and enough CPU time: on a busy machine, filling 512 MB took more than a second. */
 const small = {
   sandbox: { kind: 'limits', limits: { ...limits, memoryBytesMax: 64 * 2 ** 20, cpuSMax: 60 } },
 } as const;
 const caged = { sandbox: { kind: 'bwrap', limits: limitsDefault } } as const;
 const hasBwrap = (await sandboxFault(caged.sandbox)) === null;
 const isRoot = process.getuid!() === 0;
-/** Its result is what the commands say, on one line. */
+/** A program whose result is the output of the commands, on one line. */
 const sh = (body: string) =>
   `#!/bin/sh\nresult=$({ ${body}; } 2>/dev/null | tr '\\n' ' ')\nprintf '{"status":"ok","result":"%s"}' "\${result% }"\n`;
-/** Whether a process has these words. */
+/** Whether a process runs whose command line begins with these words. */
 const runs = (words: string) =>
   readdirSync('/proc').some(name => {
     const path = `/proc/${name}/cmdline`;
@@ -34,7 +34,7 @@ describe('Limits', () => {
   it('are those that were set', async () => {
     const body = 'echo $(ulimit -v) $(ulimit -t) $(ulimit -f) $(ulimit -n) $(ulimit -c)';
     const { result } = await new Stage(1).plugin('p', sh(body), limited).run('p');
-    // Of the shell: in KiB, seconds, blocks of 512 bytes.
+    // The units of the shell: KiB, seconds, blocks of 512 bytes.
     expect(result).toBe('524288 1 2048 64 0');
   });
 
@@ -98,7 +98,7 @@ it("A plugin's directory is there also where it lies below the place of its home
   const place = '/work';
   const directory = join(place, 'p');
   const words = commandLine({ directory, entrypoint: 'main', instance: 'p', ...caged }, home);
-  // What is bound later lies on top.
+  // A later mount is on top of earlier ones.
   expect(words.indexOf(directory)).toBeGreaterThan(words.indexOf(place));
 });
 

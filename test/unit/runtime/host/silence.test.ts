@@ -1,4 +1,4 @@
-// A host that lives and says nothing is found by the pings that it leaves unanswered, and ends as any other that died.
+// A host that lives but does not answer pings is killed, and handled as any host that died.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';

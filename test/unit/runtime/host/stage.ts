@@ -23,7 +23,7 @@ export type Ended = Pick<Outcome, 'task' | 'verdict' | 'permanent' | 'startedUs'
   readonly [P in BodyPart]?: Json;
 };
 
-/** All that came of a frame: it is over when each task was answered, returned or lost. `begun`: of the returned those that had begun. */
+/** What became of a frame, once each task was answered, returned or lost. `begun`: the returned tasks that had begun. */
 export type FrameEnd = {
   readonly outcomes: Ended[];
   readonly returned: number[];
@@ -40,7 +40,7 @@ export type Job = {
   readonly deadlineMs?: number;
   readonly attempt?: number;
   readonly group?: Partial<TaskGroup>;
-  /** Of a stage of concurrent frames; left out: the first, and as many as the frame has. */
+  /** Only for concurrent stages: the runner, by default the first, and the concurrency, by default the number of tasks in the frame. */
   readonly runner?: number;
   readonly concurrency?: number;
 };
@@ -48,7 +48,7 @@ export type Job = {
 const keys = makeBlockKeys(() => 7);
 const open: Stage[] = [];
 
-/** Of frames whose tasks are under way together. */
+/** A stage for frames whose tasks are under way together. */
 export function concurrentStage(): Stage {
   return new Stage(2, [], undefined, true);
 }
@@ -61,7 +61,7 @@ export async function clearStages(): Promise<void> {
 export class Stage {
   readonly directory = realpathSync(mkdtempSync(join(tmpdir(), 'headgate-host-')));
   readonly runDirectory: string;
-  /** Started when it is first asked for: with threads, or for programs alone, as its plugins are. */
+  /** The host, which starts at the first use: with threads, or only for programs, depending on the plugins. */
   get host(): PluginHost {
     this.#host ??= this.#start();
     return this.#host;
@@ -153,7 +153,7 @@ export class Stage {
     writeFileSync(path, text, { mode: 0o755 });
   }
 
-  /** A new generation; happens by itself before the first frame after a plugin was added. */
+  /** Sends the host a new generation of plugins. This happens by itself before the first frame after a plugin was added. */
   configure(): void {
     this.#changed = false;
     this.host.configure(++this.#generation, this.plugins);
@@ -205,14 +205,14 @@ export class Stage {
     await this.heard('cancelling', new RegExp(`^${frameId} ${task} `));
   }
 
-  /** Sends one job, again when it is sent back, and waits for its outcome. */
+  /** Sends one job, again if it is returned, and waits for its outcome. */
   async run(instance: string, job: Job = {}): Promise<Ended> {
     const { outcomes, lost } = await this.frameUntil(instance, job, ({ returned }) => returned.length === 0);
     if (lost !== null) throw new Error(`no outcome: ${lost}`);
     return outcomes[0]!;
   }
 
-  /** As `frame`, again until it goes as wanted: on a busy machine tasks may be sent back because one was slow. */
+  /** As `frame`, but repeats until `wanted` holds: on a busy machine, tasks may be returned because one was slow. */
   async frameUntil(instance: string, job: Job, wanted: (end: FrameEnd) => boolean): Promise<FrameEnd> {
     for (;;) {
       const end = await this.frame(instance, job);
@@ -220,12 +220,12 @@ export class Stage {
     }
   }
 
-  /** A frame of which nothing was sent back. */
+  /** As `frame`, but repeats until no task is returned. */
   whole(instance: string, job: Job): Promise<FrameEnd> {
     return this.frameUntil(instance, job, ({ returned }) => returned.length === 0);
   }
 
-  /** Waits until the host has told something of the kind that matches. */
+  /** Waits until the host has reported something of this kind that matches the pattern. */
   async heard(kind: Stage['told'][number]['kind'], pattern: RegExp): Promise<Stage['told'][number]> {
     for (;;) {
       const found = this.told.find(

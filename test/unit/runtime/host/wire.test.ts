@@ -16,7 +16,7 @@ import {
 
 const frameId = (body: Buffer) => body.readDoubleLE(0);
 
-/** A message with one outcome that began then. */
+/** A message with one outcome, whose task began at this time. */
 function outcomeAt(startedUs: number): Buffer {
   const head = { task: 0, verdict: 'ok', permanent: false, startedUs, runUs: 1, body: emptyBody } as const;
   return Buffer.concat([Buffer.alloc(8), encodeOutcomes([head])]);

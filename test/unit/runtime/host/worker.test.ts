@@ -1,4 +1,4 @@
-// Worker plugins: what they are asked, what they may answer, and how the tasks of a frame go together.
+// Worker plugins: their requests, their possible answers, and how the tasks of a frame affect each other.
 import { afterEach, describe, expect, it } from 'vitest';
 import { pack } from '../../../../runtime/packing.ts';
 import { clearStages, type FrameEnd, Stage } from './stage.ts';
@@ -8,7 +8,7 @@ afterEach(clearStages);
 const event = { type: 'ticket.made', source: 'api', dedupeKey: 'd1' };
 const headers = { 'x-delivery': '1' };
 
-/** A directory of its own for every row. */
+/** A plugin name for each row, made of its code, so that each has a directory of its own. */
 const nameOf = (code: string) => code.replaceAll(/\W/g, '').slice(0, 60);
 
 describe('A worker plugin', () => {
@@ -48,7 +48,7 @@ describe('A worker plugin', () => {
       deadline_at: expect.stringMatching(/^\d{4}-.*Z$/),
     });
     const startedMs = rest.startedUs / 1000;
-    // Seconds where another unit or epoch would be years away.
+    // A wrong unit or epoch would be off by years.
     expect(Math.abs(startedMs - Date.now())).toBeLessThan(60_000);
     expect(Date.parse((result as { deadline_at: string }).deadline_at) - startedMs).toBeCloseTo(5000, -3);
   });
@@ -334,7 +334,7 @@ describe('The tasks of a frame', () => {
       return { result: state, state_updates: { n: 1 } };
     }`;
     const stage = new Stage(1).plugin('p', code);
-    // On a busy machine the second is late as well, or sent back.
+    // On a busy machine, the second task may be late too, or returned; then it tries again.
     const wanted = ({ outcomes }: FrameEnd) => outcomes[1]?.verdict === 'ok';
     const { outcomes } = await stage.frameUntil('p', { payloads: [3, 0], deadlineMs: 1 }, wanted);
     expect(outcomes.map(({ verdict, result }) => [verdict, result])).toEqual([

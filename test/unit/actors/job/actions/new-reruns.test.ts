@@ -15,7 +15,7 @@ import { SetAside } from '../../../../../runtime/store/set-aside.ts';
 import { Ledger } from '../../../../feature/search/ledger.ts';
 import { config, heldMs, logSizes, noPipeline, plugin } from '../simulator.ts';
 
-/** To the stand-in for the pipeline actor: reruns this run `from: failed`. */
+/** A message to the stand-in for the pipeline actor: it reruns this run `from: failed`. */
 type RerunFailed = { readonly of: JobId };
 type Sent = { readonly to: 'job' | 'pipeline'; readonly message: object };
 
@@ -32,7 +32,7 @@ function add(name: string, command: string, run?: JobId): JobId {
   return parseId(ledger.jobs.at(-1)!.id)!;
 }
 
-/** The job actor over the ledger's store. Retention removes each job that nothing needs. */
+/** Starts the job actor over the ledger's store, with a retention that removes each job that nothing needs. */
 function start(): void {
   const { store } = ledger;
   const jobs = { path: '/state', retention: { jobsMs: 1e12, jobsMax: 0, heldMs }, log: logSizes };
@@ -79,7 +79,7 @@ function start(): void {
     },
   });
   turn({ to: 'job', message: { kind: 'load' } });
-  // The first step of a sweep checks the blocks that earlier sweeps have passed, of which there are none. The next step prunes.
+  // The first step of a sweep only checks the blocks that earlier sweeps have passed (none here), so the next step prunes.
   turn(prune);
 }
 

@@ -1,4 +1,4 @@
-// Where frames go, and when: programs have places divided among a few hosts, and some plugins run alone.
+// Which host gets a frame, and when: the capacity for programs is divided among a few hosts, and some plugins run alone.
 import { expect, it, test } from 'vitest';
 import { framesIn, freeSlotFor, programSlots } from '../../../../../actors/job/dispatch/host-slot.ts';
 import { calm, config, dice, plugin, Simulation } from '../simulator.ts';

@@ -22,7 +22,7 @@ function jobsOf(world: Simulation) {
   return world.accepted.map(id => findJob(world.store, parseId(id)!)!);
 }
 
-/** A world in which `gone` has so many queued jobs of each of these commands, under the next configuration. */
+/** A world under the configuration `next`, in which the plugin `gone` has `jobs` queued jobs of each command. */
 function heldWorld(next: Config, jobs: number, commands = ['handle']): Simulation {
   const world = new Simulation(whole, calm, dice(1));
   for (const name of commands) for (let job = 0; job < jobs; job++) world.submit('gone', name, { job });
@@ -31,7 +31,7 @@ function heldWorld(next: Config, jobs: number, commands = ['handle']): Simulatio
   return world;
 }
 
-/** Steps until nothing but the return of a plugin could happen. */
+/** Runs the world until only a configuration with the missing plugin could change anything. */
 function settle(world: Simulation): void {
   world.tell({ kind: 'prune' });
   while (world.step({ mayReturn: false }));
@@ -228,7 +228,7 @@ it('plugins that come and go charge nothing and run nothing twice, whatever is k
         if (job % 3 === 0) world.step();
       }
       world.run();
-      // Some were refused: their plugin was not there when they were submitted.
+      // Jobs whose plugin was missing when they were submitted were refused; all accepted ones succeed.
       expect(jobsOf(world).every(({ status, attempt }) => status === 'succeeded' && attempt === 1)).toBe(true);
       expect([world.runs.length, world.strays.length]).toEqual([world.accepted.length, 0]);
       expect(world.store.count('holds')).toBe(0);

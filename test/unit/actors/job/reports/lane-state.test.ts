@@ -1,4 +1,4 @@
-// What a lane says of itself: since when its jobs wait, and at what cost.
+// The state that a lane reports: since when its jobs wait. A report costs little, however many jobs wait.
 import { expect, test } from 'vitest';
 import { blockKeyMs, blockOf, parseId } from '../../../../../runtime/ids.ts';
 import { pack } from '../../../../../runtime/packing.ts';
@@ -14,7 +14,7 @@ function worldWith(...names: readonly string[]): Simulation {
   return world;
 }
 
-/** All jobs of the plugin wait from now on. */
+/** Holds all jobs of the plugin from now on. */
 function seal(world: Simulation, name: string): void {
   world.sealed.add(name);
   world.tell({ kind: 'holds_changed' });

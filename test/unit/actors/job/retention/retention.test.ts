@@ -1,4 +1,4 @@
-// What retention leaves alone, though it is old: what something else is still to read.
+// What retention keeps, although it is old, because something else has yet to read it.
 import { expect, it } from 'vitest';
 import { BlockBuilder, decodeBlock } from '../../../../../actors/job/records/block.ts';
 import { NameTable } from '../../../../../actors/job/records/name-table.ts';
@@ -75,7 +75,7 @@ const keyText = (id: Uint8Array) => Buffer.from(id).toString('hex');
 const anotherRun = parseId('0198c0de-0000-7000-8000-000000000000')!;
 const ended = { submittedBy: 'api', jobs: [succeeded] };
 
-/** Opens or ends a run, as far as retention looks at it. */
+/** Writes or removes the record of an open run, which is all that retention looks at. */
 function put({ store }: Ledger, run: Uint8Array, isOpen: boolean): void {
   const batch = store.batch();
   if (isOpen) batch.put('runs', run, packedEmpty);
@@ -106,7 +106,7 @@ it('takes a run that a step called after its caller, whose result may name parts
   ledger.add({ ...ended, plugin: 'pipeline', command: 'inner', run: outer });
   ledger.add({ ...ended, plugin: 'p', command: 'a', run: outer });
   const sweep = ledger.sweeps(0);
-  // The caller's own job is spared for now.
+  // A pending emission keeps the job of the calling run for now.
   const awaited = ledger.store.batch();
   awaited.put('emissions', outer, packedEmpty);
   ledger.store.commit(awaited);
@@ -142,7 +142,7 @@ it('looks at so many kept blocks in a sweep at most, and goes on behind them in 
   expect(ledger.store.count('blocks')).toBe(kept);
 });
 
-/** Open blocks of one job each, which nothing can run. */
+/** Adds open blocks of one job each; all jobs are held. */
 function openBlocks(world: Simulation, count: number): void {
   world.sealed.add('held');
   world.tell({ kind: 'holds_changed' });

@@ -35,14 +35,14 @@ function jobOf({ store }: Simulation, id: string) {
   return findJob(store, parseId(id)!)!;
 }
 
-/** Everything happens that happens before this much time has passed. */
+/** Lets this much time pass, and runs everything that is due in it. */
 function pass(of: Simulation, ms: number): void {
   const toUs = of.nowUs + ms * 1000;
   while (of.isDue || of.held.length > 0 || (of.alarmUs !== null && of.alarmUs <= toUs)) of.step({ mayReturn: false });
   of.nowUs = Math.max(of.nowUs, toUs);
 }
 
-/** The vault holds its jobs from now on. */
+/** Has the vault hold the jobs of the plugin from now on. */
 function seal(of: Simulation, name: string): void {
   of.sealed.add(name);
   of.tell({ kind: 'holds_changed' });
@@ -130,7 +130,7 @@ it('handles a timer in each turn, even if no turn has time left', () => {
 
 it('ends a delayed job that is cancelled after a start has passed over it, and before it has read all blocks', async () => {
   const of = world();
-  // One block each: more of them than a turn reads.
+  // Each job has a block of its own, and there are more blocks than one turn reads.
   const ids = Array.from({ length: 4_100 }, () => submit(of, { delayMs: 10 * minute })[0]!);
   of.start();
   // The turn that reads the first blocks handles the cancels, too.
@@ -229,7 +229,7 @@ it('ends a job that has not started in time, wherever it waits, and never starts
     lastError: 'cancelled by headgate: expired',
   });
   expect(jobOf(of, delayed!).status).toBe('queued');
-  // Its time passes while the service is down.
+  // The delayed job expires while the service is down.
   of.nowUs += 2 * minute * 1000;
   of.start();
   pass(of, 0);
@@ -305,7 +305,7 @@ it('counts delayed jobs apart from the queue', () => {
   seal(of, 'fast');
   expect(submit(of, { delayMs: minute }, 7)).toHaveLength(5);
   expect(submit(of, { delayMs: minute })).toHaveLength(0);
-  // For the rest of the first message, and for the second.
+  // One refusal for the rest of the first message, and one for the second message.
   expect(of.refused).toEqual(['too_many_waiting', 'too_many_waiting']);
   // The queue still has room for what can run.
   expect(submit(of, {}, 3, 'other')).toHaveLength(2);

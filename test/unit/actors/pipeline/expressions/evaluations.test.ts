@@ -1,4 +1,4 @@
-// Evaluations of large data take some of each turn, and what they make is written in parts over these turns.
+// Evaluations on large data take several turns, and their results are written in parts in these turns.
 import { describe, expect, it } from 'vitest';
 import { stepBytesMax } from '../../../../../actors/pipeline/expressions/evaluations.ts';
 import { bytesPerTurnMax } from '../../../../../actors/pipeline/run-table.ts';

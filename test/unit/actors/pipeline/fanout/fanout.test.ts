@@ -131,7 +131,7 @@ describe('a foreach', () => {
       s.work(jobs);
       most = Math.max(most, s.waiting.length);
     };
-    // Each page that ends adds a fan-out.
+    // The end of each job of the first step adds a fan-out.
     for (let n = 0; n < 60; n++) turn(1);
     expect(s.of('echo').every(({ status }) => status === 'succeeded')).toBe(true);
     s.restart();
@@ -207,7 +207,7 @@ describe('what the children of a fan-out take', () => {
     expect(s.leftovers()).toBe(0);
   });
 
-  /** What was made in the turn that made most; what stands side by side shares its baggage. */
+  /** The most bytes of jobs that one turn created; jobs of one block share their baggage. */
   function bytesMostInTurn(s: Stage): number {
     const bytes = new Map<number, number>();
     for (const job of s.jobs.values()) {
@@ -233,7 +233,7 @@ describe('what the children of a fan-out take', () => {
     s.finish();
     expect(s.jobs.get(id)!.status).toBe('succeeded');
     expect(s.of(plugin).length).toBe(list.length);
-    // A run and its first job have a copy each.
+    // A called run and its first job each have a copy of the baggage.
     expect(bytesMostInTurn(s)).toBeLessThan(2 * bytesPerTurnMax + 2 * 2 ** 20);
     expect(s.leftovers()).toBe(0);
   });

@@ -7,7 +7,7 @@ import { fc } from '../../../../support/seed.ts';
 import { stage } from '../cast.ts';
 import { resultOf } from '../stage.ts';
 
-/** Chains never have paths of which one is the beginning of another. Small ordinals make neighbours. */
+/** No path of a token is a prefix of another's. Small ordinals make neighbouring paths likely. */
 const ordinals = fc.oneof(fc.nat({ max: 5 }), fc.nat({ max: 2 ** 31 }));
 const paths = fc
   .uniqueArray(fc.array(ordinals, { maxLength: 3 }), { selector: String, maxLength: 40 })

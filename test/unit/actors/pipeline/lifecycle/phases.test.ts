@@ -1,4 +1,4 @@
-// The phases of a run: what begins them, what they are told, and that each begins once, whatever is restarted.
+// The phases of a run: what begins them, what payload they get, and that each begins once, even over restarts.
 import { describe, expect, it } from 'vitest';
 import { plugins } from '../cast.ts';
 import { errorOf, payloadOf, resultOf, Stage, type StageOptions } from '../stage.ts';
