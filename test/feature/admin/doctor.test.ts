@@ -1,4 +1,4 @@
-// GET /system/doctor: each check passes on a sound service, and is seen to fail.
+// GET /system/doctor: each check passes on a sound service, and fails where it should.
 
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

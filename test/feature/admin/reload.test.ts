@@ -15,7 +15,7 @@ test('a right configuration is swapped in: status, reloaded_at, message', async 
   const { status, body } = await gateway.call('POST', '/system/reload');
   expect({ status, body }).toEqual({ status: 200, body: { status: 'ok', reloaded_at: expect.any(String), message } });
   expect(Date.parse(String(body['reloaded_at']))).toBeGreaterThan(startedMs - 1_000);
-  // The next call finds it in force everywhere.
+  // The new configuration is in force everywhere when the response arrives.
   expect(await gateway.finished('other/handle')).toMatchObject({ status: 'succeeded' });
 });
 

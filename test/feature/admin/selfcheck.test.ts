@@ -1,4 +1,4 @@
-// GET /system/selfcheck: a sound store passes, under load too, and each invariant is seen to fail when it is broken.
+// GET /system/selfcheck: a sound store passes, also under load, and the selfcheck reports each invariant that is broken.
 
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -137,7 +137,7 @@ const nowhere = Buffer.from('0198c0de0000700080000000', 'hex');
 const farUs = 4_000_000_000_000_000;
 const anotherRun = Buffer.concat([nowhere, Buffer.alloc(4)]);
 
-/** Of an action that cancels all jobs, at most `limit`. */
+/** The plan of an action that cancels all jobs, at most `limit` of them. */
 function plan(limit: number | null): ActionPlan {
   const any = { plugin: null, command: null, status: null, submittedBy: null, pipeline: null, jobId: null };
   const selection = { ...any, run: null, root: null, parent: null, error: null, query: null, fromUs: null, toUs: null };
@@ -165,7 +165,7 @@ const schedule: ScheduleRecord = {
   history: [],
 };
 
-/** Broken side by side in one store where they do not get in each other's way. */
+/** Ways to break each invariant. Those of a group are broken in the same store, because they do not affect each other. */
 const groups: readonly { readonly [invariant: string]: Tampering }[] = [
   {
     records_can_be_read: batch => batch.put('definitions', nowhere, Buffer.of(0x91)),
@@ -252,7 +252,7 @@ const groups: readonly { readonly [invariant: string]: Tampering }[] = [
     needed_trees_are_named: (batch, _, { ok, held }) => writeNeed(batch, ok, held),
     lost_jobs_are_gone: (batch, _, { ok, run }) => writeLostJob(batch, run, ok),
     dropped_events_have_jobs: (batch, _, { dead }) => writeDropped(batch, dead, 0),
-    // Retention removes one of which no run is kept.
+    // The time is recent: retention removes older definitions of which no run is kept.
     unused_definitions_are_unused: batch => batch.put('unused_definitions', nowhere, pack(Date.now() * 1000)),
     blocks_are_in_trees: (batch, _, { run, child }) => batch.remove('tree', Buffer.concat([run, blockOf(child)])),
     commands_have_blocks: batch => batch.put('by_command', Buffer.concat([Buffer.alloc(4), nowhere]), Buffer.of(1)),
@@ -267,7 +267,7 @@ const groups: readonly { readonly [invariant: string]: Tampering }[] = [
   },
   {
     trees_of_settled_runs_are_closed: (batch, _, { child }) => {
-      // As if of a pipeline: a start leaves it alone.
+      // The record is that of a pipeline, because a start does not repair it then.
       const open = new OpenBlock(keyText(blockOf(child)), 'pipeline', 'x', 3);
       open.next = 3;
       batch.put('open', blockOf(child), open.encode());
@@ -321,7 +321,7 @@ describe('Of a store with jobs of every kind', () => {
     expect({ status, failures }).toEqual({ status: 'ok', failures: [] });
     expect(detail).toMatch(/blocks: all \d+.*counters: all.*running jobs: all 1/);
     const broken = new Set(groups.flatMap(group => Object.keys(group)));
-    // Running jobs, and the audit trail of the vault, are seen to fail elsewhere.
+    // The checks of running jobs and of the vault's audit trail are broken in other tests.
     expect(checked).toBe(broken.size + 2);
   });
 
@@ -375,7 +375,7 @@ describe('Of a store with jobs of every kind', () => {
   });
 });
 
-/** Writes the block of the job with other groups, and maybe with another payload. */
+/** Rewrites the block of the job with changed groups, and maybe with another payload. */
 function regroup(
   batch: Batch,
   reader: Reader,

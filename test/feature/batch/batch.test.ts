@@ -114,7 +114,7 @@ test('a queue that becomes full takes the first payloads and says how many; one 
   expect(first.body.job_ids).toHaveLength(100);
   const full = await gateway.call('POST', `${path}/batch`, { payloads: [{}] });
   expect([full.status, full.body['code'], full.headers.get('retry-after')]).toEqual([503, 'queue_full', '1']);
-  // The repeat shows the first answer.
+  // The repeated request gets the first answer again, although the queue is full.
   expect(await batch(gateway, path, payloads, headers)).toEqual(first);
   gateway.open('full');
   await gateway.allSettled(first.body.job_ids);
@@ -153,7 +153,7 @@ test('a caller that goes away in the middle of its batch leaves no job', async (
   const socket = connect(Number(port), hostname);
   await new Promise<void>(sent => socket.write(`${head}\r\n\r\n${body.slice(0, -1)}`, () => sent()));
   await new Promise<void>(closed => socket.on('close', closed).resetAndDestroy());
-  // A job after it shows that the service has seen the end.
+  // Once a later job has ended, the service has noticed the end of the connection.
   await shared.finished('echo/say');
   expect(await total()).toBe(Number(before) + 1);
 });

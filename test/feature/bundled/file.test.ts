@@ -1,4 +1,4 @@
-// The bundled `file`: what it reads, writes and lists, and every way out of its root that it does not take.
+// The bundled `file`: what it reads, writes and lists, and that no path leads out of its root.
 import { execFileSync } from 'node:child_process';
 import {
   existsSync,
@@ -167,7 +167,7 @@ describe('no way out', () => {
     expect(await run('read', { path })).toMatchObject({ status: 'error', retry: false });
     expect(await run('list', { path })).toMatchObject({ status: 'error', retry: false });
     const written = await run('write', { path, text: 'b' });
-    // A link at the end is replaced, not followed; every other way is refused.
+    // A write replaces a link at the end of a path instead of following it; all other paths are refused.
     if (!['way-out', 'link', 'loop'].includes(path)) expect(written).toMatchObject({ status: 'error', retry: false });
     expect(outside()).toEqual(before);
   });
@@ -179,7 +179,7 @@ describe('no way out', () => {
       writeFileSync(directory.at('b'), 'b');
       return readdirSync(join(root, 'moved'));
     });
-    // Where the system cannot name an open directory, its path is all there is.
+    // Only on Linux can the plugin address an open directory by its descriptor; elsewhere it uses the path.
     if (process.platform === 'linux') expect(names).toEqual(['a.txt', 'b']);
   });
 

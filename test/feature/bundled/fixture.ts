@@ -1,7 +1,7 @@
 // What the tests of the bundled plugins share: their modules loaded as they are, and a call of a handler.
 import type { Handler, Helpers, Json, JsonObject, LogLine, Response } from '../../../runtime/host/api/plugin-api.ts';
 
-/** Typed by who asks: the plugins are JavaScript, which has its own check of types. `path` is below plugins/. */
+/** Imports a module below plugins/. The caller states its type, because the plugins are JavaScript, which is checked separately. */
 export async function importBundled<Exports>(path: string): Promise<Exports> {
   return (await import(new URL(`../../../plugins/${path}`, import.meta.url).href)) as Exports;
 }
@@ -13,7 +13,7 @@ type Given = {
   readonly signal?: AbortSignal;
 };
 
-/** Calls as the host does: for `handle` the payload stands in an event. What is thrown is an error, with its `retry`. */
+/** Calls a handler as the host does: for `handle`, the payload is in an event; an exception becomes an error response with its `retry`. */
 export async function call(command: string, handler: Handler, payload: Json, given: Given = {}): Promise<Called> {
   const { config = {}, secrets, signal = new AbortController().signal } = given;
   const event = { type: 'api.trigger', payload, event_id: 'e', timestamp: '2026-01-01T00:00:00Z', source: 'test' };

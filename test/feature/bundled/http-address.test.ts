@@ -170,7 +170,7 @@ test('a name is left to the lookup, which hands on what it has checked', async (
   expect(() => checkLiteral(new URL('http://localhost/'))).not.toThrow();
   expect(await look(['8.8.8.8', '2a00::1'])).toEqual(['8.8.8.8', 4]);
   expect(await look(['8.8.8.8'], { all: true })).toEqual([[{ address: '8.8.8.8', family: 4 }]]);
-  // One that is not public spoils all: nobody can tell which would be connected to.
+  // One address that is not public makes the look-up fail, because any of the addresses could be used.
   for (const bad of ['127.0.0.1', '::1', '10.0.0.1', '169.254.169.254', '::ffff:10.0.0.1', 'fe80::1%eth0'])
     await expect(look(['8.8.8.8', bad])).rejects.toMatchObject({ retry: false, message: expect.stringContaining(bad) });
   await expect(look([])).rejects.toThrow('name.example has no address');

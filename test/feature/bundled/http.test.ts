@@ -1,4 +1,4 @@
-// The bundled `http` against a server of the test: what is sent, what comes back, and where no redirect leads.
+// The bundled `http` against a server of the test: what it sends and returns, and where redirects may not lead.
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -22,7 +22,7 @@ const { exchange } = await importBundled<{
 
 let port = 0;
 const seen: http.IncomingMessage[] = [];
-/** What a path is answered with; the query says more. */
+/** The responses of the server by path; the query has details. */
 const routes: {
   [path: string]: (request: http.IncomingMessage, response: http.ServerResponse, query: URLSearchParams) => void;
 } = {

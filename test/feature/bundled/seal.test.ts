@@ -1,4 +1,4 @@
-// The seal covers bundled plugins like any other: their files are in the lock, and threads are held to them.
+// The seal covers bundled plugins like any other: their files are in the lock, and threads load only the locked bytes.
 import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

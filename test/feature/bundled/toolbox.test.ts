@@ -97,7 +97,7 @@ describe('shell', () => {
 });
 
 describe('transform', () => {
-  /** A module of its own for each expression, as each instance has. */
+  /** Evaluates an expression in a fresh module, as each instance has one. */
   const evaluate = async (expression: unknown, payload: JsonObject, config: JsonObject = { timeout_ms: 60_000 }) => {
     const { handle } = await importBundled<Module>(
       `transform/index.js?${encodeURIComponent(String(expression) + JSON.stringify(config))}`,
@@ -276,6 +276,6 @@ describe('in a gateway', () => {
 
 function isAlive(pid: string): boolean {
   const file = `/proc/${pid}/stat`;
-  // Z: it has ended, and nobody has asked for its status.
+  // State Z: the process has ended, and its parent has not asked for its status.
   return existsSync(file) && !/\) [ZX] /.test(readFileSync(file, 'latin1'));
 }

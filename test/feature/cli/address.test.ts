@@ -209,7 +209,7 @@ function address(options: object, env: { readonly [name: string]: string } = {},
   return findAddress(options, { ...processIo(), env, cwd });
 }
 
-/** A directory with this configuration, and a token file beside its state. */
+/** A directory with this configuration, and a token file in its state directory. */
 function configuration(text: string): string {
   const directory = mkdtempSync(join(tmpdir(), 'headgate-cli-'));
   onTestFinished(() => rmSync(directory, { recursive: true }));

@@ -1,4 +1,4 @@
-// What the command makes of services that are broken, hostile or away.
+// How the command reacts to services that are broken, hostile or unreachable.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -47,12 +47,12 @@ test.each<[what: string, answer: (response: ServerResponse) => void, status: num
 
 test.each(
   commands
-    // The audit asks a service only once it has read and written a trail.
+    // `vault audit` is left out, because it calls the service only after it has read and written a trail.
     .filter(({ usage, options }) => usage !== 'vault audit' && options.some(({ long }) => long === '--url'))
     .map(({ usage, options }) => [usage, options.filter(({ mandatory }) => mandatory)] as const),
 )('%s of a service of another kind says so', async (usage, mandatory) => {
   const url = await serve((_request, response) => response.end('{"jobs":[{"id":1}],"status":"ok"}'));
-  // Of its forms, the one that asks a service.
+  // Only this form of the command calls a service.
   const asking = usage === 'config check' ? 'config check --running' : usage;
   const words = asking.replaceAll(/[<[]\w+[>\]]/g, 'x').split(' ');
   const times = mandatory.flatMap(({ long }) => [long!, '2026-01-01T00:00:00Z']);

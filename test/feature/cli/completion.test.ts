@@ -1,4 +1,4 @@
-// Completion scripts do in a real shell what they promise; a shell that is not installed is skipped.
+// Completion scripts in real shells; a shell that is not installed is skipped.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,7 +8,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { scopes } from '../../../config/section/scope.ts';
 import { headgate } from './headgate.ts';
 
-/** What is typed up to the cursor, and what is offered. */
+/** The text up to the cursor, and the offered completions. */
 const cases: readonly (readonly [typed: string, offered: string])[] = [
   ['headgate jo', 'job'],
   ['headgate config ', 'check lock show schema'],
@@ -71,7 +71,7 @@ test.skipIf(!isInstalled('fish'))('fish offers paths and subcommands together', 
   );
 });
 
-/** What each shell must do itself: hand over the words, and offer what is printed. */
+/** Cases for each shell, whose script has to pass the words and offer what is printed. */
 const shellCases = cases.filter(([typed]) =>
   ['config ', '--st', '--status ', '--status d', 'job logs -- --'].some(end => typed.endsWith(end)),
 );
@@ -128,7 +128,7 @@ test.skipIf(!isInstalled('zsh'))('zsh offers paths and subcommands together', ()
   expect(runShell('zsh', ['-f'], questions, zshSystem)).toEqual(['verify, paths', ', paths']);
 });
 
-/** zsh's completion system as far as the script uses it: what is offered is printed. */
+/** Replaces the parts of zsh's completion system that the script uses; it prints what would be offered. */
 const zshSystem = `
 compdef() { true }
 _files() { echo -n ', paths' }
@@ -140,7 +140,7 @@ function askZsh(typed: string): string {
   return `${words}; CURRENT=$#words; PREFIX=$words[-1]; _headgate; echo`;
 }
 
-/** With the words that bash makes of what is typed: it ends them at colons and equals signs, too. */
+/** A call of the completion with the words that bash makes of the text: it also splits words at colons and equals signs. */
 function askBash(typed: string): string {
   const words = typed.match(/(?:"[^"]*"|[^\s:=])+|[:=]+|\s$/g)!.map(word => `'${word.trim()}'`);
   const set = `COMP_WORDS=(${words.join(' ')}); COMP_CWORD=${words.length - 1}`;
@@ -151,7 +151,7 @@ test('there is none for another shell', async () => {
   expect((await headgate(['completion', 'tcsh'])).status).toBe(2);
 });
 
-/** The script that `headgate` prints for the shell, then each question; the lines that were answered. */
+/** Runs the completion script for the shell, then each question; returns the lines of the answers. */
 function runShell(shell: string, words: readonly string[], questions: readonly string[], before = ''): string[] {
   const directory = mkdtempSync(join(tmpdir(), 'headgate-completion-'));
   onTestFinished(() => rmSync(directory, { recursive: true }));

@@ -136,7 +136,7 @@ const pipelines = [
   },
 ];
 
-// Mermaid 11 reads both.
+// Both graphs were checked with Mermaid 11.
 const big = `%% big, asynchronous
 flowchart TD
   n1(["packages.found"])

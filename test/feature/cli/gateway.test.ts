@@ -1,4 +1,4 @@
-// Every command that calls the service, once well and once badly: exit statuses, documents, and what people see.
+// Every command that calls the service, in a case of success and one of failure: exit statuses, JSON and texts.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -217,7 +217,7 @@ test.each([
 ])('%s with a wrong token ends with 3, with a service that is away with 69', async line => {
   const words = line.split(' ');
   const wrong = await callWith({ HEADGATE_TOKEN: 'wrong' }, ...words, '--json');
-  // Health is open: what else it says needs a token.
+  // `status` succeeds, because the health check needs no token; only the rest does.
   if (words[0] !== 'status') expect([wrong.status, wrong.json.code]).toEqual([3, 'unauthorized']);
   const away = await call(...words, '--json', '--url', 'http://127.0.0.1:2');
   expect([away.status, away.json.code]).toEqual([69, 'unreachable']);
@@ -284,7 +284,7 @@ test('job watch follows a large run by its counts, and shows what fails', async 
   expect(shown.at(-1)).toMatch(/job.completed.*pipeline.wide.*1 failed of 401 inside/);
   const all = lines((await call('job', 'watch', id, '--json')).stdout);
   expect(all).toMatchObject([{ type: 'job.completed', counts: { succeeded: 400, failed: 1 } }]);
-  // Whoever looks at it later sees it too.
+  // `job tree` also shows the failure, after the end.
   expect((await call('job', 'tree', id)).stdout).toMatch(/^pipeline.wide succeeded .* \(1 failed of 401 inside\)/);
 });
 

@@ -1,4 +1,4 @@
-// The command in this process: words and surroundings in, exit status and what was written out.
+// The command in this process: called with words and an environment, it returns exit status and output.
 import { PassThrough, Readable } from 'node:stream';
 import type { InputStream, OutputStream } from '../../../cli/io.ts';
 import { run } from '../../../cli/run.ts';
@@ -10,9 +10,9 @@ export type Surroundings = {
   readonly env?: { readonly [name: string]: string };
   readonly cwd?: string;
   readonly stdin?: string | Uint8Array;
-  /** What is typed at a terminal, instead of coming by a pipe. */
+  /** Whether `stdin` is typed at a terminal instead of coming from a pipe. */
   readonly isTyped?: boolean;
-  /** Both outputs are terminals. */
+  /** Whether stdout and stderr are terminals. */
   readonly isTerminal?: boolean;
   /** Called with each piece of stdout, or of stderr, as it is written. */
   readonly onOutput?: (text: string) => void;
@@ -23,7 +23,7 @@ export type Outcome = {
   readonly status: number;
   readonly stdout: string;
   readonly stderr: string;
-  /** stdout, parsed as the one document it has to be. */
+  /** stdout, which must be one JSON document, parsed. */
   readonly json: Document;
 };
 // biome-ignore lint/suspicious/noExplicitAny: a document of any shape, looked into by tests

@@ -1,4 +1,4 @@
-// The tree of commands: each is described, shown by an example that fits it, and answers in JSON.
+// The tree of commands: each has a description, an example that fits, and answers in JSON.
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -70,7 +70,7 @@ test('--help shows description, options and examples', async () => {
 
 test.each(
   everyCommand(program)
-    // A command with arguments that has others below it, such as `backup`, is tested as a command.
+    // A command with arguments and subcommands, such as `backup`, is tested as a command.
     .filter(one => one.commands.length > 0 && one.registeredArguments.length === 0)
     .map(one => [pathOf(one)] as const),
 )('%s --help has an example, which is a call of one of its commands', async path => {

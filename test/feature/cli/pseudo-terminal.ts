@@ -1,4 +1,4 @@
-// The command in a pseudo-terminal, which `script` of util-linux opens: what it draws, what is typed, and how it leaves the terminal.
+// The command in a pseudo-terminal, which `script` of util-linux opens: what it draws, how it reacts to keys, and how it leaves the terminal.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
@@ -6,7 +6,7 @@ import { until } from '../../service/gateway/until.ts';
 
 const main = fileURLToPath(new URL('../../../dist/cli/main.js', import.meta.url));
 
-/** Whether this machine has what it takes; the `script` of macOS has other options. */
+/** Whether this machine has the needed `script`; that of macOS has other options. */
 export const hasTerminals = process.platform === 'linux' && spawnSync('script', ['--version']).status === 0;
 
 const [home, endOfScreen] = ['\u001b[H', '\u001b[J'];
@@ -20,7 +20,7 @@ export type PseudoTerminalOptions = {
   readonly columns: number;
   readonly rows: number;
   readonly env: { readonly [name: string]: string };
-  /** What the shell does instead of running the command alone; `$top` runs it. */
+  /** A script for the shell, which runs the command by `$top`; without it, the shell only runs the command. */
   readonly shell?: string;
 };
 

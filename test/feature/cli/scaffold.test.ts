@@ -1,4 +1,4 @@
-// What init and plugin new make works, as they say it does.
+// The files that `init` and `plugin new` create work as these commands say.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -30,7 +30,7 @@ describe('a new gateway', () => {
   beforeAll(async () => {
     cwd = realpathSync(mkdtempSync(join(tmpdir(), 'headgate-init-')));
     made = await headgate(['init', 'my gateway', '--listen', await freeAddress(), '--json'], { cwd });
-    // The port for webhooks of the other gateways on this machine is the same.
+    // All gateways of `init` have the same port for webhooks, so this one gets a free port.
     appendFileSync(join(cwd, 'my gateway/config.yaml'), 'webhooks: { listen: 127.0.0.1:0 }\n');
     const stop = await startService(saidNext(made)[0]!, cwd);
     return async () => {
@@ -169,7 +169,7 @@ function saidNext({ stderr }: Outcome): string[][] {
   return [...stderr.matchAll(/^ {2}headgate (.*)$/gm)].map(([, line]) => wordsOf(line!));
 }
 
-/** Resolves when it is ready, with what stops it. */
+/** Starts the service; resolves when it is ready, with a function that stops it. */
 async function startService(words: readonly string[], cwd: string): Promise<() => Promise<unknown>> {
   const child = spawn(process.execPath, [main, ...words], { cwd, stdio: ['ignore', 'ignore', 'pipe'] });
   const closed = once(child, 'close');
@@ -187,7 +187,7 @@ async function startService(words: readonly string[], cwd: string): Promise<() =
   };
 }
 
-/** A port that is free on a loopback address that nobody else uses, where there is more than one. */
+/** A free port on a random loopback address, where the system has several. */
 async function freeAddress(): Promise<string> {
   const some = () => 1 + Math.floor(Math.random() * 250);
   const host = process.platform === 'linux' ? `127.${some()}.${some()}.${some()}` : '127.0.0.1';
@@ -199,7 +199,7 @@ async function freeAddress(): Promise<string> {
   return `${host}:${port}`;
 }
 
-/** As a shell cuts it, where quotes are single and around whole words. */
+/** The words of a line as a shell splits it; only single quotes around whole words are supported. */
 function wordsOf(line: string): string[] {
   return [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain!);
 }

@@ -37,7 +37,7 @@ test('trials say what would be held and change nothing, and --refuse-held refuse
 
   const reloaded = await call('reload');
   expect([reloaded.status, reloaded.stdout]).toEqual([0, expect.stringContaining('held now: 1 job of worker.handle')]);
-  // A busy ledger may be too late for an answer.
+  // An answer lacks the reason if the ledger is too busy.
   const shown = await until('it says why', async () => {
     const { stdout } = await call('job', 'show', queued);
     return stdout.includes('waits') ? stdout : null;

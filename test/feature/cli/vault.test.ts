@@ -1,4 +1,4 @@
-// The commands that manage the vault: what they send, where values come from, and where they never are.
+// The commands that manage the vault: what they send, from where they read values, and where values must never be.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -25,7 +25,7 @@ type Sent = { readonly path: string; readonly authorization: string | undefined;
 let url = '';
 let sent: Sent[] = [];
 
-/** Writes down what comes, and answers as the routes do. */
+/** A server that records requests, and answers as the routes do. */
 beforeAll(async () => {
   const server = createServer(async (request, response) => {
     let text = '';

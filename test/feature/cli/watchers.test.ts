@@ -22,7 +22,7 @@ beforeEach(() => {
 vi.useFakeTimers({ toFake: ['performance'] });
 afterAll(() => void vi.useRealTimers());
 
-/** A caller, and how long its answer takes. */
+/** A caller that notes how the wait ended, and whose answer takes `ms`. */
 const caller =
   (name: string, ms = 0) =>
   (how: string) => {

@@ -1,4 +1,4 @@
-// The bound of what the log says of the work: what comes past it is counted, and told when the minute is over.
+// The limit of log lines about jobs: lines beyond it are counted, and their number is logged at the end of the minute.
 import { expect, test } from 'vitest';
 import type { JobObservations, ObservationType } from '../../../actors/hub/protocol.ts';
 import { WorkLog } from '../../../cli/start/work-log.ts';
@@ -10,7 +10,7 @@ function jobs(type: ObservationType, count: number): JobObservations {
   return { kind: 'jobs', type, atUs: 1, plugin: 'p', command: 'c', ids: new Uint8Array(16 * count), errors };
 }
 
-/** `told`: the messages, and what was left out. */
+/** `told`: the messages, and the numbers of omitted lines. */
 function open(settings: Config['log'], silent: readonly string[] = []) {
   const told: (string | number)[] = [];
   let endMinute = (): void => {};

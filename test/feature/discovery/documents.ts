@@ -16,7 +16,7 @@ export function pipelinesDocumentOf({ service, pipelines }: Config): JsonObject 
   return pipelinesDocument(service.name, '0.1.0', pipelines);
 }
 
-/** The same for every configuration but for its name. */
+/** The document of the control routes, which is the same for every configuration except for its name. */
 export function controlDocumentOf(): JsonObject {
   return controlDocument('control', '0.1.0', apiRoutes);
 }

@@ -1,7 +1,7 @@
-// A configuration with everything that is awkward in a document: names, missing words, another dialect, schemas with references.
+// A configuration with everything that is difficult for documents: names, missing descriptions, another dialect, schemas with references.
 import type { SandboxFiles } from '../../unit/config/sandbox.ts';
 
-/** JSON is YAML. */
+/** The files of a plugin; the manifest is JSON, which is YAML, too. */
 function plugin(name: string, commands: readonly object[], more: object = {}): SandboxFiles {
   const manifest = { manifest_spec: 'headgate.plugin', name, version: '0.0.1-rc.1+x', protocol: 2 };
   const whole = { ...manifest, entrypoint: 'index.js', commands, ...more };
@@ -74,7 +74,7 @@ export const nastyFiles: SandboxFiles = {
   ...plugin('off', [{ name: 'handle' }]),
   ...plugin('constructor', [{ name: 'toString', type: 'read', description: '  ' }], { description: '' }),
   ...plugin('0', [{ name: '-' }, { name: '_' }, { name: 'openapi' }]),
-  // Two commands whose ids would be the same, and one that has the name which would be given instead.
+  // Two commands whose operation ids would be the same, and one that already has the id that the second would get instead.
   ...plugin('a', [{ name: 'b__c', description: 'The first.' }]),
   ...plugin('a__b', [{ name: 'c' }, { name: 'c__2' }]),
   ...plugin('references', [

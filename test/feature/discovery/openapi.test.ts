@@ -1,4 +1,4 @@
-// The OpenAPI documents: golden files, valid by a validator and a linter that are not ours, and whole within themselves.
+// The OpenAPI documents: they equal golden files, an external validator and linter accept them, and all their references resolve.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { Validator } from '@seriousme/openapi-schema-validator';
@@ -7,7 +7,7 @@ import type { Json, JsonObject } from '../../../runtime/packing.ts';
 import { configurationOf, configurations } from './configurations.ts';
 import { controlDocumentOf, documentOf, pipelinesDocumentOf, pluginDocumentOf } from './documents.ts';
 
-/** Of Redocly's recommended rules, those that do not judge us, with the reason. */
+/** Redocly's recommended rules that do not apply, each with the reason. */
 const rulesOff = {
   'info-license': 'the operations are those of plugins, whose licenses a manifest does not tell',
 };
@@ -21,7 +21,7 @@ const documents: (readonly [name: string, document: JsonObject])[] = configurati
 });
 documents.push(['control', controlDocumentOf()]);
 
-/** What is kept, by the name of its file. */
+/** The golden documents, by the name of the file. */
 const golden: readonly (readonly [name: string, document: () => JsonObject])[] = [
   ...configurations.map(name => [name, () => documentOf(configurationOf(name))] as const),
   ...configurations.map(name => [`${name}-pipelines`, () => pipelinesDocumentOf(configurationOf(name))] as const),

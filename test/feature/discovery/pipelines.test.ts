@@ -1,4 +1,4 @@
-// Description and input schema of pipelines: who is shown them, and who is held to them.
+// Description and input schema of pipelines: who sees them, and whose payloads are checked against them.
 import { expect, test } from 'vitest';
 import { shareGateway } from '../../service/gateway/gateway.ts';
 import { keys, send, signed } from '../webhooks/sender.ts';

@@ -1,4 +1,4 @@
-// The dialect in pure functions: events that take the result over, and commands whose updates are the whole state.
+// The pure functions of the dialect: how events get the result, and commands whose updates replace the whole state.
 
 import { describe, expect, test } from 'vitest';
 import { answerOfDuctile, payloadForDuctile } from '../../../runtime/host/wire/ductile.ts';

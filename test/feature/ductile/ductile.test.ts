@@ -51,7 +51,7 @@ describe.skipIf(!hasPython)(`a plugin in Python${unless(hasPython, 'python3')}`,
     expect(await gateway.finished('stock_watch/handle', { item: 'bolt', count: 4 })).toMatchObject({
       status: 'succeeded',
     });
-    // What `handle` says is laid over the state; what `poll` says takes its place.
+    // The updates of `handle` are merged into the state; those of `poll` replace it.
     expect(outputOf(await gateway.finished('stock_watch/health'))).toBe(
       '{"last_delivery": "bolt", "low": {"bolt": 3}}',
     );

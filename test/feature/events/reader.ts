@@ -10,7 +10,7 @@ export type Seen = { readonly id: string; readonly type: string; readonly data: 
 
 export type Source = { readonly seen: Seen[]; readonly source: EventSource; opens: number };
 
-/** A standard EventSource. Resolves when it is open. */
+/** Opens a standard EventSource; resolves when it is open. */
 export async function openSource(gateway: Gateway, query = '', token = everythingToken): Promise<Source> {
   const source = new EventSource(`${gateway.url}/events${query}`, {
     fetch: (url, init) => fetch(url, { ...init, headers: { ...init.headers, Authorization: `Bearer ${token}` } }),
@@ -35,7 +35,7 @@ export async function openSource(gateway: Gateway, query = '', token = everythin
 
 export type RawReader = { text: string; bytes: number; isClosed: boolean; readonly socket: Socket };
 
-/** The stream as bytes, chunked as it came. `isPaused`: it never reads. */
+/** Opens the stream as raw text of the connection, with the chunk headers. `isPaused`: never reads it. */
 export function openRaw(gateway: Pick<Gateway, 'url'>, query = '', token = everythingToken, isPaused = false) {
   const { hostname, port, host } = new URL(gateway.url);
   const socket = connect({ host: hostname, port: Number(port) });
@@ -56,7 +56,7 @@ export function openRaw(gateway: Pick<Gateway, 'url'>, query = '', token = every
   return reader;
 }
 
-/** What a chunked body holds. */
+/** The content of a chunked body. */
 export function bodyOf(text: string): string {
   const body = text.slice(text.indexOf('\r\n\r\n') + 4);
   return body.replaceAll(/(?:^|\r\n)[0-9a-f]+\r\n/gi, '');

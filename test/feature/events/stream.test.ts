@@ -1,4 +1,4 @@
-// GET /events over HTTP: what is written, who may read it, what is filtered, and what a reader that comes back gets.
+// GET /events over HTTP: what it contains, who may read it, filters, and what a reader gets that reconnects.
 import { expect, test } from 'vitest';
 import { everythingToken, writeConfiguration } from '../../service/gateway/configuration.ts';
 import { type Job, shareGateway, startGateway } from '../../service/gateway/gateway.ts';
@@ -220,7 +220,7 @@ test('more than the ring holds gives a gap with the number lost, and then goes o
 
 test('a restart: the client comes back by itself, hears of the gap, and ids go on', async () => {
   const gateway = await startGateway({ plugins });
-  // From now on at the same address.
+  // From here on, the service keeps the same address.
   const { host } = new URL(gateway.url);
   await gateway.term();
   writeConfiguration(gateway.directory, { plugins, api: { listen: host } });
@@ -261,7 +261,7 @@ test('a reload that takes the results away and sets an end counts for streams th
     shared.reload({ plugins, pipelines, api: { auth: { tokens: [...tokens, reading(token)] } } });
   const failures = (text: string) =>
     text.split('\n').filter(line => line.startsWith('data: ') && line.includes('"fail"'));
-  // On a busy machine the token may expire before the failure is told: then another one that lasts longer.
+  // On a busy machine the token may expire before the failure is reported; then it tries again with a token that lasts longer.
   for (let lastsMs = 1000; ; lastsMs *= 2) {
     await reload({ scopes: ['events:ro', 'jobs:result:ro'] });
     const raw = openRaw(shared, '?types=job.failed', 'token-reading');
@@ -285,7 +285,7 @@ test('a reload that takes the results away and sets an end counts for streams th
 });
 
 test('ends when its token expires', async () => {
-  // On a busy machine the token may expire before it is used: then another one that lasts longer.
+  // On a busy machine the token may expire before it is used; then it tries again with a token that lasts longer.
   for (let lastsMs = 500; ; lastsMs *= 2) {
     const expiresAtMs = Date.now() + lastsMs;
     const expiring = scoped('events:ro', { expires_at: new Date(expiresAtMs).toISOString() });

@@ -1,4 +1,4 @@
-// Many streams: what they share, what they may take, and readers that never read.
+// Many streams: what they share, how much memory they may take, and readers that never read.
 import { expect, it, onTestFinished } from 'vitest';
 import { everything } from '../../../actors/hub/filter.ts';
 import { Hub } from '../../../actors/hub/hub.ts';
@@ -29,7 +29,7 @@ function observe(hub: Hub, count: number): void {
   hub.observe([group]);
 }
 
-/** An outlet that remembers what was written; while it is shut, writes do not get through. */
+/** An outlet that keeps what was written; while it is shut, it takes no writes. */
 class Glass implements StreamOutlet {
   text = '';
   writes = 0;
@@ -63,7 +63,7 @@ class Glass implements StreamOutlet {
   }
 }
 
-/** Of a caller who may not see results. */
+/** The rights of a caller who may not see results. */
 const rights = (): StreamRights => ({ withErrors: false, expiresAtMs: null });
 
 function stage(count: number) {
@@ -87,7 +87,7 @@ it('a thousand readers of the same are written once, and woken together', async 
   const { hub, glasses, reads } = stage(1000);
   for (let n = 1; n <= 50; n++) observe(hub, 1);
   await until('all have all', () => glasses.every(glass => glass.ids.length === 50));
-  // The word that the stream is open, and then one chunk with all.
+  // One write says that the stream is open, and one chunk has all events.
   expect(Math.max(...glasses.map(({ writes }) => writes))).toBeLessThanOrEqual(3);
   expect(reads()).toBeLessThanOrEqual(10);
 });
@@ -215,7 +215,7 @@ it('ten readers that never read cost a bounded number of bytes, and the others n
   const gateway = await startGateway();
   const { hub, events } = gateway.engine;
   onTestFinished(() => gateway.server.close());
-  /** What was written to each stream after the server had said that it is full. */
+  /** The bytes that were written to each stream after the server had said that it is full. */
   const streams: { waiting: number; longest: number; isFull: boolean }[] = [];
   const open = events.open.bind(events);
   events.open = options => {
@@ -254,6 +254,6 @@ it('ten readers that never read cost a bounded number of bytes, and the others n
     expect(ids.every((id, place) => place === 0 || id > ids[place - 1]!)).toBe(true);
   }
   expect(streams.every(({ waiting }) => waiting === 0)).toBe(true);
-  // One chunk may have been taken before the server could tell, and one with which it told.
+  // A full stream may hold two chunks: one before the server noticed, and the one with which it said so.
   for (const { longest } of streams) expect(2 * longest).toBeLessThanOrEqual(streamBytesMax);
 }, 120_000);

@@ -1,4 +1,4 @@
-// The configurations of the examples load without a word, and their JavaScript keeps to its JSDoc types.
+// The configurations of the examples load without warnings, and their JavaScript passes the check of its JSDoc types.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';

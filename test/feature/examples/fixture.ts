@@ -1,4 +1,4 @@
-// What the tests of the examples share: plugin modules loaded as they are, requests, and trees of files that go away.
+// What the tests of the examples share: plugin modules loaded as they are, requests, and temporary trees of files.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,7 +15,7 @@ export function pluginFile(name: string): string {
   return join(projectRoot, 'examples', example, 'plugins', plugin, file);
 }
 
-/** Typed by who asks: the examples are JavaScript, which has its own check of types. */
+/** Imports a plugin's module. The caller states its type, because the examples are JavaScript, which is checked separately. */
 export async function importPlugin<Exports>(name: string): Promise<Exports> {
   return (await import(pluginFile(name))) as Exports;
 }
@@ -42,7 +42,7 @@ export function makeRequest(
   };
 }
 
-/** Path -> text, bytes, an object for JSON, or a link. */
+/** Files by path: text, bytes, an object for JSON, or a link. */
 export type Tree = { readonly [path: string]: string | Uint8Array | JsonObject | Link };
 type Link = { readonly linkTo: string };
 
@@ -52,7 +52,7 @@ afterEach(() => {
   for (const directory of made.splice(0)) rmSync(directory, { recursive: true, force: true });
 });
 
-/** A path that ends with `/` becomes an empty directory. Links are made as they are written. */
+/** Creates these files in a temporary directory. A path that ends with `/` becomes an empty directory; links keep their target as given. */
 export function makeTree(tree: Tree): string {
   const directory = realpathSync(mkdtempSync(join(tmpdir(), 'headgate-examples-')));
   made.push(directory);
@@ -67,7 +67,7 @@ export function makeTree(tree: Tree): string {
   return directory;
 }
 
-/** Runs a process plugin as a host does: a line on stdin, in its directory, hardly any environment. */
+/** Runs a process plugin as a host does: in its directory, with a line on stdin and hardly any environment. */
 export function runPlugin(name: string, line: string): unknown {
   const file = pluginFile(name);
   const env = { PATH: process.env['PATH'] };
@@ -76,7 +76,7 @@ export function runPlugin(name: string, line: string): unknown {
   return JSON.parse(stdout);
 }
 
-/** The beginnings of texts by which licenses are known. */
+/** The beginnings of license texts, by which licenses are recognized. */
 export const texts = {
   MIT: `MIT License\n\nCopyright (c) 2019-2021 Someone\n\nPermission is hereby granted, free of charge, to any person obtaining a copy
 of this software and associated documentation files (the "Software"), to deal

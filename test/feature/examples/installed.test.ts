@@ -1,4 +1,4 @@
-// The dependency report on what is really installed here, held against the lockfile that npm installed it from.
+// The dependency report on the packages installed here, compared with the lockfile from which npm installed them.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -13,7 +13,7 @@ const inspector = await importPlugin<HandleModule>('dependency-report/inspector/
 const reporter = await importPlugin<HandleModule>('dependency-report/reporter/index.mjs');
 
 const lockfile = JSON.parse(readFileSync(join(projectRoot, 'package-lock.json'), 'utf8'));
-// Optional packages for other systems are locked and not installed.
+// The lockfile also has optional packages for other systems, which are not installed.
 const locked = Object.entries(lockfile.packages as Record<string, Locked>)
   .filter(([path]) => path !== '' && existsSync(join(projectRoot, path, 'package.json')))
   .map(([path, entry]) => ({ path, entry, name: entry.name ?? path.slice(path.lastIndexOf('node_modules/') + 13) }))
@@ -46,7 +46,7 @@ describe('the packages installed here', () => {
     const scripted = locked.filter(({ entry }) => entry.hasInstallScript);
     expect(result).toMatchObject({
       totals: { packages: locked.length, failed: 0 },
-      // An alias of the registry whose text and claim are at odds; what others there are changes with the packages.
+      // A package installed under an alias, whose license text contradicts its claim. Other conflicts change with the packages.
       conflicts: expect.arrayContaining([
         expect.objectContaining({
           package: 'uwebsockets@3.0.6',

@@ -1,4 +1,4 @@
-// The example of two runtimes: each plugin by itself, the executables over stdin and stdout, and all in a row.
+// The example of two runtimes: each plugin by itself, the executables over stdin and stdout, and all of them in a pipeline.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';

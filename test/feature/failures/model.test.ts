@@ -34,7 +34,7 @@ function failuresOf(ledger: Ledger): NaiveFailure[] {
     .map(log => ({ ...log, fingerprint: fingerprintOf(log.plugin, log.command, patternOf(log.error ?? '')) }));
 }
 
-/** Groups as a list that is drawn up anew: the one that was seen last comes first. */
+/** The groups as a list, worked out anew: the group that was seen last comes first. */
 function naiveGroups(failures: readonly NaiveFailure[]) {
   const groups = new Map<string, NaiveFailure[]>();
   for (const failure of failures) {
@@ -180,7 +180,7 @@ test.each(storages)('the jobs of a group are found, wherever the index has come 
           before = page.rows.at(-1)!.id;
         }
         expect(seen).toEqual(wanted);
-        // An action takes the same jobs.
+        // An action with this filter takes the same jobs.
         const moment = { atUs: 1e16, block: Buffer.alloc(12, 0xff), commitUs: 1e16 };
         const selection: Selection = { ...everyJob, status, error, fingerprint };
         const next = { kind: 'next_matches', selection, moment, searchedUs: moment.commitUs, after: null } as const;
@@ -198,7 +198,7 @@ const everyJob: Selection = {
   ...{ root: null, parent: null, error: null, query: null, fromUs: null, toUs: null, children: true },
 };
 
-/** For the words of the stories: all of a query's words, or the one that it begins. */
+/** Whether the text has all words of the query, of which one may be a prefix with a star. Enough for the words of the stories. */
 function hasWords(text = '', query: string): boolean {
   const words = text
     .toLowerCase()
@@ -238,7 +238,7 @@ test(`so many groups are kept: the one that was seen least recently goes first, 
   expect((await messages()).slice(0, 2)).toEqual([`${word(0)}: 2`, `${word(999)}: 1`]);
   fail(ledger, 'a new one');
   take();
-  // The second group was seen least recently.
+  // The second group was dropped, because it was seen least recently.
   const without = await messages();
   expect([without.length, without.includes(`${word(1)}: 1`), without.includes(`${word(0)}: 2`)]).toEqual([
     1_000,
@@ -277,7 +277,7 @@ test('errors that occur once, or too many in turn, push out only each other', as
   const rounds = 4;
   for (let round = 0; round < rounds; round++) {
     for (let n = 0; n < words.length; n += 100) fail(ledger, ...words.slice(n, n + 100));
-    // In one round, all its jobs are in one step; in the others, in several.
+    // The indexer takes the first two rounds together, and each later round by itself.
     if (round > 0) feed.take(ledger.journalUs);
   }
   const inTurn = await counts();
@@ -289,7 +289,7 @@ test('errors that occur once, or too many in turn, push out only each other', as
   feed.take(ledger.journalUs);
   const after = await counts();
   expect(kept.filter(([message, count]) => after.get(message) !== count)).toEqual([]);
-  // A new error that comes back stays.
+  // The group of a new error that occurs again is kept.
   fail(ledger, 'new', 'new');
   for (let n = 0; n < 1_000; n += 100) fail(ledger, ...Array.from({ length: 100 }, (_, k) => `more ${word(n + k)}`));
   feed.take(ledger.journalUs);

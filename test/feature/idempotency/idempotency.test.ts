@@ -21,7 +21,7 @@ const tokens = [everythingToken, ...others].map(token => ({ token, scopes: ['*']
 const settings = { plugins: { echo, worker, step }, pipelines, api: { auth: { tokens } } };
 const shared = shareGateway(settings);
 
-/** Every test has keys of its own. */
+/** Calls with an idempotency key. Each test has keys of its own. */
 async function post(gateway: Gateway, path: string, key: string, payload?: unknown, token?: string) {
   const headers = { 'Idempotency-Key': key };
   const body = payload === undefined ? undefined : { payload };
@@ -40,7 +40,7 @@ test('the same request with the same key gets the first answer again and enqueue
     expect(first.status).toBe(202);
     await shared.settled(String(first.body['job_id']));
     const before = await jobs(shared);
-    // The order of keys in an object says nothing.
+    // The order of keys in an object does not matter.
     expect(await post(shared, path, `first again ${path}`, { b: [2], a: 1 })).toEqual(first);
     expect(await jobs(shared)).toBe(before);
   }
@@ -158,7 +158,7 @@ test('after 24 h a key is new again, and goes in small steps', () => {
   expect(inTurn(rememberedUs, turn => idempotency.answer(keyOf(3), turn))).toEqual({ kind: 'accepted', id });
   const laterUs = 1_000 + rememberedUs;
   expect(inTurn(laterUs, turn => idempotency.answer(keyOf(3), turn))).toBeNull();
-  // Used again before the sweep came: the new entry stays.
+  // The key is used again before the sweep, which then keeps the new entry.
   inTurn(laterUs, turn => idempotency.remember(keyOf(3), id, turn));
   expect(inTurn(laterUs, turn => idempotency.keys.sweep(turn))).toBe(true);
   expect(store.count('idempotency')).toBe(1);

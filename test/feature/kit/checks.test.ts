@@ -56,7 +56,7 @@ describe('a plugin', () => {
   });
 
   const told = new Map<string, ReturnType<typeof put>>();
-  /** Once for each plugin. */
+  /** The findings for a plugin, which is checked only once. */
   const toldOf = (name: string) => told.get(name) ?? told.set(name, put(name)).get(name)!;
 
   async function put(name: string, payload?: JsonObject): Promise<{ readonly [check: string]: string }> {

@@ -19,8 +19,8 @@ const main = fileURLToPath(new URL('../../../dist/cli/main.js', import.meta.url)
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
 /**
- * A script for bash that writes the files of a page (blocks whose name is a path) and runs its commands (`sh` blocks without a name), as a reader
- * would who sees when the gateway is there. The gateway listens on `address`, and is stopped with the shell.
+ * A bash script that writes the files of a page (blocks whose name is a path) and runs its commands (`sh` blocks without a name), as a reader
+ * would. After the start of the gateway it waits until the gateway listens. The gateway listens on `address`, and is stopped with the shell.
  */
 export function asScript(blocks: readonly Block[], address: string): string {
   const headgate = `headgate() { ${quoted(process.execPath)} ${quoted(main)} "$@"; }`;
@@ -50,7 +50,7 @@ function waiting(address: string): string {
   return `until (: < /dev/tcp/${address.replace(':', '/')}) 2> /dev/null; do sleep 0.02; done`;
 }
 
-/** Of this machine, free a moment ago. */
+/** An address of this machine whose port was free a moment ago. */
 export async function freeAddress(): Promise<string> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -34,7 +34,7 @@ const examples = pages.flatMap(page =>
   }),
 );
 
-/** What a plugin's author relies on. A line below `@ts-expect-error` has to be refused. */
+/** The types on which plugin authors rely. tsc has to refuse each line below `@ts-expect-error`. */
 const contract = `
 import type { CommandHandler, Envelope, Handler } from 'headgate/plugin';
 

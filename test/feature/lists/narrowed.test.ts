@@ -27,7 +27,7 @@ const asked = fc.record({
   limit: fc.integer({ min: 1, max: 6 }),
 });
 
-/** When a job was accepted: the blocks of these ledgers are accepted at whole milliseconds. */
+/** When a job was accepted, which in these ledgers is always at a whole millisecond. */
 const acceptedUs = ({ id }: NaiveJob) => 1000 * blockKeyMs(blockOf(parseId(id)!));
 
 test.each(storages)(
@@ -76,7 +76,7 @@ test.each(storages)(
             before = page.rows.at(-1)!.id;
           }
           expect(seen).toEqual(wanted);
-          // An action takes the same jobs.
+          // An action with this filter takes the same jobs.
           const moment = { atUs: 1e16, block: Buffer.alloc(12, 0xff), commitUs: 1e16 };
           const selection: Selection = { ...everyJob, ...named, pipeline, ...(isNarrow && { accepted }) };
           const next = { kind: 'next_matches', selection, moment, searchedUs: null, after: null } as const;

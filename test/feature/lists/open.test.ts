@@ -1,4 +1,4 @@
-// The lists of queued and running jobs in random lives of the ledger: totals are exact, and cost no look at what waits.
+// The lists of queued and running jobs in random lives of the ledger: totals are exact, and do not require reading all waiting jobs.
 import { expect, it } from 'vitest';
 import type { Status } from '../../../actors/job/records/job.ts';
 import { NameTable } from '../../../actors/job/records/name-table.ts';
@@ -36,7 +36,7 @@ it('counts jobs by status without a look at those that wait', async () => {
   const page = await list(world, 'running', 10);
   expect([page.total, page.rows.length]).toEqual([running, running]);
   expect(read()).toBeLessThan(600);
-  // And where there are none, nothing is read.
+  // If no job of a plugin is running, nothing is read.
   expect(await list(world, 'running', 10, 'held')).toMatchObject({ total: 0, rows: [] });
   expect(read()).toBe(0);
 });

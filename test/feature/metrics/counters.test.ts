@@ -27,7 +27,7 @@ const names = [
   'headgate_schedule_fires_total',
 ] as const;
 
-/** Each series of these counters that has become less, or is gone. */
+/** The series of these counters whose value has decreased, or which are gone. */
 function lost(before: Scrape, after: Scrape): string[] {
   const counted = before.series.filter(({ name }) => (names as readonly string[]).includes(name));
   return counted
@@ -48,7 +48,7 @@ test('the counters count each job once over kills, and go on when retention has 
     const now = await scrape(gateway);
     if (before) expect(lost(before, now)).toEqual([]);
     before = now;
-    // Some of the jobs have not ended, and the index lacks most of those that have.
+    // At this restart, some jobs have not ended, and the index lacks most of the ended ones.
     await gateway.restart();
   }
   const command = { plugin: 'echo', command: 'handle', source: 'api' };
@@ -132,7 +132,7 @@ test('beyond metrics.series_max, names count together as other, and nothing is l
     const now = await scrape(gateway);
     return now.sum('headgate_attempt_seconds_count') === commands.length && now;
   });
-  // Twelve commands have a series for their acceptance and five for their end; little room is left for their attempts.
+  // Each of the twelve commands has one series for acceptance and five for ends, which leaves little room for series of attempts.
   expect(found.all('headgate_jobs_accepted_total', { plugin: 'many' })).toHaveLength(commands.length);
   expect(found.sum('headgate_attempts_total', { outcome: 'succeeded' })).toBe(commands.length);
   expect(

@@ -156,7 +156,7 @@ test('a run that was cancelled before it began has no time', async () => {
 });
 
 const command = ['plugin', 'command'];
-/** Each family with the labels of its series, without those of buckets. */
+/** The labels of the series of each family, without the `le` of buckets. */
 const labelsOf: { readonly [family: string]: readonly string[] } = {
   headgate_build_info: ['version', 'node', 'format', 'store'],
   headgate_config_reloads_total: ['outcome'],
@@ -288,7 +288,7 @@ test('metrics.listen serves the metrics without a token, and nothing else', asyn
 
 test('while the ledger cannot commit, a scrape is answered, and says how old its figures are', async () => {
   const lock = join(gateway.directory, 'data', 'gate.lock');
-  // The ledger waits with each commit while another process has this lock.
+  // While another process has this lock, each commit of the ledger waits.
   const holder = spawn('flock', ['--exclusive', lock, 'sh', '-c', 'echo held; cat'], {
     stdio: ['pipe', 'pipe', 'ignore'],
   });
@@ -342,7 +342,7 @@ test('each metric of a panel and of an alert is in a real scrape, with the label
   }
 });
 
-/** Reads events from an id on that the service has not given, until it has heard of the gap. */
+/** Reads events from an id that the service has not given, until the event `gap` arrives. */
 async function hearOfGap(): Promise<void> {
   const stop = new AbortController();
   const headers = { Authorization: `Bearer ${everythingToken}`, 'Last-Event-ID': '999999999' };

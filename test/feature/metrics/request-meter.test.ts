@@ -1,4 +1,4 @@
-// How many routes are counted apart.
+// How many routes have series of their own.
 import { expect, test } from 'vitest';
 import { RequestMeter, routesMax } from '../../../service/metrics/request-meter.ts';
 

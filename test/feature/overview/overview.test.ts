@@ -1,4 +1,4 @@
-// GET /overview: what is going on now, for tokens that may only read jobs; its figures against those of the lists and of the analytics.
+// GET /overview: what is going on now, for tokens that may only read jobs; its figures agree with those of the lists and of the analytics.
 import { expect, test } from 'vitest';
 import {
   failureCharsMax,
@@ -111,7 +111,7 @@ test('lanes say what waits, since when and why; counts are the totals of the lis
   });
   expect(laneOf(seen, 'worker')).toMatchObject({ queued_count: 2, active_count: 1, held_count: 0, limit: 1 });
   expect(laneOf(seen, 'worker')).not.toHaveProperty('hold');
-  // The time in the id of a job has milliseconds.
+  // Compared to 5 ms: lanes take the time from the id of a job, which has only milliseconds.
   const oldest = [laneOf(seen, 'echo'), laneOf(seen, 'worker')].map(lane => ms(lane['oldest_queued_at']));
   expect(oldest[0]! - ms(paused.created_at)).toBeCloseTo(0, -1);
   expect(oldest[1]! - ms(queued.created_at)).toBeCloseTo(0, -1);

@@ -1,4 +1,4 @@
-// What reads hold together is bounded: the one that its caller has left longest gives way, and is told to end.
+// The memory of all reads together is limited: the read whose caller has not fetched for longest is dropped, and told to end.
 import { expect, test } from 'vitest';
 import { parseId } from '../../../runtime/ids.ts';
 import { pack } from '../../../runtime/packing.ts';
@@ -10,7 +10,7 @@ import { openMemoryIndex } from '../../support/memory-store.ts';
 import { inSlices } from '../../support/slices.ts';
 import { Ledger } from '../search/ledger.ts';
 
-/** Three of them are more than all reads may hold. */
+/** Three values of this size are more than all reads together may hold. */
 const value = pack({ text: 'x'.repeat(heldBytesMax * 0.4) });
 const failed: Partial<ReadChunk> = { kind: 'failed', reason: expect.stringContaining('the caller stopped reading') };
 const goesOn: Partial<ReadChunk> = { kind: 'text', isLast: false };
@@ -70,7 +70,7 @@ test('so many timelines are computed at the same time; the next one begins when 
   const answers = openAnswers({ reader: ledger.store, index: openMemoryIndex });
   const id = parseId(ledger.jobs[0]!.id)!;
   const timeline = { kind: 'timeline', id, buckets: 10, nowUs: 2_000_000_000_000_000, withErrors: false } as const;
-  /** What ends the work that has begun, in order. */
+  /** Functions that end the pieces of work that have begun, in order. */
   const begun: (() => void)[] = [];
   const share = {
     run: <T>(work: Sliced<T>) =>

@@ -1,4 +1,4 @@
-// The thread for reads: whatever is read, however large, the rest of the service goes on; and so it does when the thread dies.
+// The reads thread: while it reads, however much, the rest of the service goes on; also when the thread dies.
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { type ClientRequest, get, type IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -13,7 +13,7 @@ import { cyclesOf } from '../../support/deep.ts';
 import { scrape } from '../metrics/scrape.ts';
 
 const largeBytes = 3_900_000;
-/** Texts that deflate to almost nothing, and a list to go through. */
+/** Large texts that deflate to almost nothing, and a plugin that returns a long list. */
 const plugins = {
   echo,
   large: `
@@ -38,19 +38,19 @@ const pipelines = [
   },
 ];
 
-/** The law is 100 ms. Before there was such a thread, these took whole seconds. */
+/** How long the main thread may be blocked. On the main thread itself, these reads would take whole seconds. */
 const pauseMsMax = 250;
 
-/** The longest work of the main thread in one go, while that was done. */
+/** The longest time that the main thread worked without a break during `act`. */
 async function longestPauseMs(gateway: Gateway, act: () => Promise<unknown>): Promise<number> {
   const startMs = Date.now();
   await act();
-  // What was long is noted by the first turn after it.
+  // A pause is noted only in the first turn of the event loop after it.
   await gateway.call('GET', '/healthz');
   return pausesSince(gateway.directory, startMs)[0]?.workMs ?? 0;
 }
 
-/** Keeps asking after the health of the service until the work is done; how often it was answered. */
+/** Calls /healthz until the work is done; returns the number of answers. */
 async function healthyDuring(gateway: Gateway, work: Promise<unknown>): Promise<number> {
   let isOver = false;
   void work.finally(() => {
@@ -123,7 +123,7 @@ describe('on one service', () => {
       const refused = await gateway.call('GET', '/jobs');
       expect([refused.status, refused.body['code']]).toEqual([503, 'too_many_reads']);
       for (const request of requests) request.destroy();
-      // Hundreds of such searches would take minutes.
+      // The searches of closed connections must be dropped: hundreds of them would take minutes.
       await until('a read is taken again', async () => (await gateway.call('GET', '/jobs')).status === 200, 20_000);
     });
   });
@@ -217,7 +217,7 @@ test('many calls of the doctor are one look, and its sandboxes are tried once', 
   expect(started(gateway)).toBe(before);
 });
 
-/** What tells of processes that the service has started and seen end: the page faults of its children. Each has hundreds. */
+/** A measure of the processes that the service has started and that have ended: the page faults of its children, hundreds for each. */
 function started({ pid }: Gateway): number {
   return Number(readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ')[1]!.split(' ')[8]);
 }
@@ -244,7 +244,7 @@ test('when the thread dies, what was asked of it is refused or cut, and the serv
   );
   const { job_id: id } = await gateway.finished('large/handle', { text: 'one two three ' });
   const { body } = await gateway.call('POST', '/pipeline/wide', { payload: { count: 10_000 } });
-  // Half of an answer has been read when the thread dies.
+  // The thread dies while an answer is only partly read.
   const streamed = await new Promise<IncomingMessage>(resolve => {
     const path = `${gateway.url}/job/${body['job_id']}/tree`;
     get(path, { headers: { Authorization: `Bearer ${everythingToken}` }, agent: false }, resolve);

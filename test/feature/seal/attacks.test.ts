@@ -1,4 +1,4 @@
-// What is done to a sealed configuration behind its owner's back, and what a load says to it: strict refuses, otherwise it warns.
+// Changes to a sealed configuration that its owner did not make: with `strict_mode`, loading refuses them; otherwise it warns.
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,

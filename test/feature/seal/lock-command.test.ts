@@ -1,4 +1,4 @@
-// `headgate config lock` and `config check` as people call them, and a lock that is killed while it is written.
+// `headgate config lock` and `config check` as people call them, and a `config lock` that is killed while it writes.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, readdirSync, readFileSync, symlinkSync, watch, writeFileSync } from 'node:fs';

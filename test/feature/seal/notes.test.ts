@@ -1,4 +1,4 @@
-// What is remembered beside the seal key: neither another state.path nor an older lock with the state of its time opens the seal.
+// The notes beside the seal key: with them, neither another state.path nor an older lock with its old state breaks the seal.
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it, test } from 'vitest';
@@ -23,7 +23,7 @@ function loadedOf(sealed: Sealed, env: Sealed['env'] = {}): Extract<LoadResult, 
   return loaded;
 }
 
-/** What a start does. Returns why the memory does not have it. */
+/** Accepts the configuration as a start does. Returns why this could not be noted; null if it was. */
 function start(sealed: Sealed, env: Sealed['env'] = {}): string | null {
   const { config, seal } = loadedOf(sealed, env);
   return accept(config.state.path, seal);
@@ -33,7 +33,7 @@ function nameState(sealed: Sealed, name: string): void {
   edit(sealed, 'parts/a.yaml', () => `state: { path: ../${name} }`);
 }
 
-/** A lock that was strict, and in force; then the file says that nothing is. */
+/** A strict lock that is in force, after which config.yaml was changed to `strict_mode: false`. */
 function inForce(): Sealed {
   const sealed = makeSealed(true);
   expect(start(sealed)).toBe(null);
@@ -166,7 +166,7 @@ describe('the memory', () => {
 });
 
 describe('where nothing can be noted beside the key,', () => {
-  /** A file system that has no room for it, or is read-only, answers every start alike. */
+  /** Accepts the configuration where no note can be written: a full or read-only file system fails in the same way. */
   const readOnly = (sealed: Sealed): void => {
     const { config, seal } = loadedOf(sealed);
     const nowhere = { keyFile: join(sealed.directory, 'api.yaml/seal.key'), directory: sealed.directory };

@@ -21,11 +21,11 @@ const files = (strict: boolean): SandboxFiles => ({
   'plugins/echo/node_modules/dep/index.js': '',
 });
 
-/** Not locked yet; the key lies elsewhere. */
+/** A configuration that is not locked yet; the key is in another directory. */
 export function makeUnsealed(strict: boolean, more: SandboxFiles = {}): Sealed {
   const directory = makeSandbox({ ...files(strict), ...more });
   const home = makeSandbox({});
-  // Whatever the umask is.
+  // Sets the modes, which otherwise depend on the umask.
   for (const name of ['', 'parts', 'plugins', 'plugins/echo', 'plugins/echo/lib'])
     chmodSync(join(directory, name), 0o755);
   const env = { HOME: home };
@@ -43,7 +43,7 @@ export function makeSealed(strict: boolean, more: SandboxFiles = {}): Sealed {
   return sealed;
 }
 
-/** Locks what must be right. */
+/** Locks a configuration, which must be valid. */
 export function locked(sealed: Sealed, env: Sealed['env'] = {}): Extract<Locked, { ok: true }> {
   const result = lockConfiguration(optionsOf(sealed, env));
   if (!result.ok) throw new Error(result.problems.join('\n'));
@@ -57,9 +57,9 @@ export function optionsOf({ directory, env }: Sealed, more: Sealed['env'] = {}):
 export type Found = {
   readonly ok: boolean;
   readonly strict: boolean;
-  /** What the seal finds, without remedies; `~` is the directory, `key` the key's. */
+  /** The findings of the seal, without remedies; `~` is the directory, `key` that of the key. */
   readonly findings: readonly string[];
-  /** Beside them. */
+  /** Problems that are no findings of the seal. */
   readonly others: readonly string[];
 };
 

@@ -1,4 +1,4 @@
-// Properties: no change of a lock is taken, and what was verified is what is used, whatever the disk does in between.
+// Properties: no changed lock is accepted, and the verified bytes are those that are used, whatever the disk does in between.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';

@@ -1,4 +1,4 @@
-// The search over more logs than a chunk holds, and chunks of which all logs are pruned.
+// The search over more logs than fit into a chunk, and chunks whose logs are all pruned.
 import { expect, onTestFinished, test } from 'vitest';
 import { JournalFollower } from '../../../actors/index/journal-follower.ts';
 import { chunkLogs, LogSet } from '../../../actors/index/records/log-set.ts';
@@ -65,7 +65,7 @@ test('totals go over chunks, and a chunk of which all logs are pruned leaves not
   expect(await total('n5')).toEqual([1, 1]);
   expect(await total(`n${jobs - 1}`)).toEqual([1, 1]);
   expect(await total('"common n7"')).toEqual([1, 1]);
-  // What the index has not taken yet is read from the journal, but not without end.
+  // Logs that the index has not taken yet are read from the journal, but only some of them.
   ledger.add({
     plugin: 'p1',
     command: 'handle',
@@ -98,7 +98,7 @@ test('a chunk of which all logs are pruned, while an older one has some, leaves 
   const entry = Buffer.alloc(journalEntryBytes);
   const pages = 2.5 * pagesPerChunk;
   const logs = pages * pageLogs;
-  // The log of each number ended in a commit of its own, at that time.
+  // Each log ended in a commit of its own, whose time is its number.
   const records = index.batch();
   for (let page = 0; page < pages; page++) {
     const bytes = Buffer.alloc(pageLogs * recordBytes);

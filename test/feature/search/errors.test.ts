@@ -1,4 +1,4 @@
-// Jobs by the words of their last error, against a naive matcher: by the index, by the walk through what did not succeed, and both.
+// Jobs by the words of their last error, against a naive matcher: by the index, by a walk through the unsuccessful jobs, and by both.
 import { expect, test } from 'vitest';
 import { JournalFollower } from '../../../actors/index/journal-follower.ts';
 import { parseQuery } from '../../../actors/index/records/words.ts';
@@ -60,7 +60,7 @@ test('a search by error finds exactly the jobs whose last error has all its word
         for (const [n, step] of steps.entries()) {
           if ('prune' in step) ledger.prune(step.prune);
           else ledger.add(step);
-          // What comes later is in the journal alone.
+          // Later steps are only in the journal.
           if (n < some % (steps.length + 1)) while (feed.take(ledger.journalUs));
         }
         while (feed.prune());

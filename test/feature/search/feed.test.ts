@@ -1,4 +1,4 @@
-// The feed: each consumer gets each entry once, in order, however many of them it takes at a time.
+// The feed of the journal: each consumer gets each entry once, in order, however many entries it takes at a time.
 import { expect, it } from 'vitest';
 import type { JournalConsumer } from '../../../actors/index/consumer.ts';
 import { FailureIndex } from '../../../actors/index/failure-index.ts';
@@ -41,7 +41,7 @@ it.each([
   for (const [n, count] of commitsOf.entries()) {
     const jobs = Array.from({ length: count }, () => ({ attempts, end: 'over' as const }));
     ledger.add({ plugin: 'p', command: 'c', submittedBy: 'api:one', jobs });
-    // A consumer that was away, as one of a new name is.
+    // In one step, the first consumer is missing, as a newly named one would be.
     const feed = new JournalFollower(stores, n === 1 ? consumers.slice(1) : consumers);
     while (feed.take(ledger.journalUs));
   }

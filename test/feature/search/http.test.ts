@@ -1,4 +1,4 @@
-// GET /job-logs?query=: the words of the search language, and every log that is listed is found at once, whatever dies.
+// GET /job-logs?query=: the search language, and that the search finds every listed log at once, whatever dies.
 import { expect, test } from 'vitest';
 import { type Gateway, shareGateway, startGateway } from '../../service/gateway/gateway.ts';
 import { echo } from '../../service/gateway/sources.ts';

@@ -1,4 +1,4 @@
-// A ledger in memory for lists and search: jobs are written by the completions as the job actor writes them, and pruned as it prunes.
+// A ledger in memory for lists and search: jobs are written and pruned as the job actor does it.
 
 import { CompletionWriter } from '../../../actors/job/completion-writer.ts';
 import { Gauges } from '../../../actors/job/gauges.ts';
@@ -18,7 +18,7 @@ import type { Batch, Store } from '../../../runtime/store/store.ts';
 import type { Turn } from '../../../runtime/turn.ts';
 import { openMemoryStore } from '../../support/memory-store.ts';
 
-/** What is told of one job. `attempts`: those that ended, in order; the last one ends the job, unless it goes on. */
+/** The story of one job. `attempts`: its ended attempts, in order. If `end` is `over`, the last one ended the job. */
 export type JobStory = {
   readonly attempts: readonly AttemptStory[];
   readonly end: 'over' | 'queued' | 'running';
@@ -62,7 +62,7 @@ export type NaiveLog = AttemptStory & {
 
 export class Ledger {
   readonly store: Store;
-  /** What there is, told naively: jobs as they were made, logs as they ended. */
+  /** The same content as plain lists: jobs in the order of their creation, logs in the order of their ends. */
   jobs: NaiveJob[] = [];
   logs: NaiveLog[] = [];
   readonly #keys = makeBlockKeys(() => 5);
@@ -80,7 +80,7 @@ export class Ledger {
     return this.#completions.journalUs;
   }
 
-  /** Each block in a commit of its own; all attempts with the same place in their jobs end together. */
+  /** Adds a block in a commit of its own. The first attempts of its jobs end in one commit, then the second ones, and so on. */
   add(story: BlockStory): void {
     const { plugin, command, submittedBy, jobs, tags = [] } = story;
     if (jobs.length === 0) return;
@@ -152,7 +152,7 @@ export class Ledger {
     });
   }
 
-  /** Keeps at most so many settled jobs, where no open one stands in the way. */
+  /** Prunes down to `jobsMax` settled jobs, without blocks that have open jobs. */
   prune(jobsMax: number): void {
     const state = this.#stateOf(jobsMax);
     let settled = this.jobs.filter(isSettled).length;
@@ -167,7 +167,7 @@ export class Ledger {
     this.#sweep(state, new Retention(state));
   }
 
-  /** Sweeps that go on where the one before stopped; each returns how many turns it took. */
+  /** Returns a function that runs a sweep, which continues where the one before stopped; its result is the number of turns. */
   sweeps(jobsMax: number, settledInRuns = 0): () => number {
     const state = this.#stateOf(jobsMax);
     state.gauges.set({ settledInRuns });

@@ -1,4 +1,4 @@
-// The search against a naive matcher: whatever was logged and pruned, in whatever steps the index grew.
+// The search against a naive matcher: whatever was logged and pruned, and in whatever steps the index took it.
 
 import { expect, test } from 'vitest';
 import { JournalFollower } from '../../../actors/index/journal-follower.ts';
@@ -61,10 +61,10 @@ test.each(storages)(
             else ledger.add(step);
             if (!takes) continue;
             follow();
-            // As after a start.
+            // A new follower, as after a start.
             feed = new JournalFollower(stores, [new SearchIndex(stores)]);
           }
-          // What was pruned is forgotten in any case: it is not listed either.
+          // Pruned logs are removed from the index in any case, because lists do not have them either.
           if (indexed === 'at the end') follow();
           else while (feed.prune());
           const lists = openLists(ledger.store, () => index);

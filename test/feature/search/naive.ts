@@ -1,14 +1,14 @@
-// A naive matcher, as docs/search.md describes the language, and queries for it.
+// A naive matcher for the search language of docs/search.md, and random queries.
 import { fc } from '../../support/seed.ts';
 import { sentence } from './stories.ts';
 
-/** Folding as it is described: accents off, case off. */
+/** The words of a text, folded as documented: without accents and case. */
 function naiveWords(text: string): string[] {
   const folded = text.normalize('NFD').replace(/\p{M}/gu, '').replaceAll('ß', 'ss').toLowerCase();
   return folded.match(/[\p{sc=Han}]|[a-z0-9]+/gu) ?? [];
 }
 
-/** Each term is words side by side; a star makes a prefix of its last word. */
+/** A term is a sequence of words; a star makes the last one a prefix. */
 export type Term = { readonly words: readonly string[]; readonly isPrefix: boolean };
 
 /** Whether each term stands within one of the texts. */

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { behindMaxMs, behindRestMs, IndexerThrottle } from '../../../service/indexer/indexer-throttle.ts';
 
-/** After a step from 1,000 to 1,040 ms, by when the journal is `behindUs` farther than the index. */
+/** A throttle after a step from 1,000 to 1,040 ms, with the index `behindUs` behind the journal. */
 function rested(behindUs = 0): IndexerThrottle {
   const rest = new IndexerThrottle();
   rest.leftMs(1000, 1, 7);

@@ -44,14 +44,14 @@ export const block: fc.Arbitrary<BlockStory> = fc
   })
   .map(story => (story.plugin === 'pipeline' ? { ...story, jobs: story.jobs.map(asRun) } : story));
 
-/** A run is never queued. */
+/** The story of a run, which is never queued. */
 function asRun(job: JobStory): JobStory {
   return job.end === 'queued' ? { ...job, end: 'running' } : job;
 }
 
 export const settledBlock = block.map(story => ({ ...story, jobs: story.jobs.filter(({ end }) => end === 'over') }));
 
-/** Blocks, and in between prunings down to so many jobs. */
+/** Blocks, and prunings down to a number of jobs between them. */
 export const history = fc.array(
   fc.oneof(
     { weight: 5, arbitrary: block },

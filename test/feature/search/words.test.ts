@@ -1,4 +1,4 @@
-// Texts of a log and their words: the quick ways give what the slow ones give.
+// Texts of a log and their words: the fast implementation finds the same as a naive one.
 import { expect, it, test } from 'vitest';
 import { textsOf } from '../../../actors/index/records/texts.ts';
 import { wordsOf } from '../../../actors/index/records/words.ts';
@@ -64,7 +64,7 @@ it.each(numbers)('the number %d is found as %s', (number, text) => {
   expect(textsOf(encodeBody({ result: pack({ n: number }) }))).toEqual(['n', text]);
 });
 
-/** What a log says, by the rules in words. */
+/** The texts of a log, by the documented rules. */
 function naiveTexts(value: Json): string[] {
   if (value === null) return [];
   if (typeof value !== 'object') return [String(value)];
@@ -80,7 +80,7 @@ test('every text of a response is one of the log, whatever it is nested in', () 
       expect(textsOf(body)).toEqual([error, ...naiveTexts(result), ...naiveTexts(events)]);
     }),
   );
-  // Long forms: of a text, a list, a map.
+  // Lengths at which the packed form of a text, a list or a map changes.
   for (const length of [31, 32, 255, 256, 65_536]) {
     const list = Array.from({ length }, (_, n) => n);
     const map = Object.fromEntries(list.map(n => [`k${n}`, 'v']));

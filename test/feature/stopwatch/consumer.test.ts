@@ -1,4 +1,4 @@
-// The stopwatch's side of the journal, without threads: minutes, bounds, and what is kept of old ones.
+// The stopwatch as a consumer of the journal, without threads: minutes, limits, and which old minutes are kept.
 import { expect, it } from 'vitest';
 import {
   MinutePage,
@@ -32,9 +32,9 @@ it('counts the wait from the last end of a pause or hold of the command, of its 
   freed(start - 650, 'echo', 'other');
   freed(start - 600, 'another', 'handle');
   freed(start - 50, 'echo', 'handle');
-  // The last end that concerns it is 700 µs before its end: it ran for 100, and waited for 1000 - 600.
+  // This job ran for the last 100 µs, and was accepted 1,000 µs before that. The latest hold that concerns it ended after 400 µs.
   end(start, 1000, 100);
-  // This one was accepted after every end but the newest, and had started by then.
+  // This job was accepted after all ends of holds except the newest, by which it had started.
   end(start + 1, 300, 200);
   const steps = read(index, start, start);
   const maxOf = (step: string) => [steps.get(step)!.all.count, steps.get(step)!.all.maxUs];

@@ -1,4 +1,4 @@
-// Histograms: percentiles within their bound, in memory, encoded, and put together.
+// Histograms: percentiles within their error bound, in memory, encoded, and merged.
 
 import { expect, it } from 'vitest';
 import { bucketOf, Histogram, middleOf, percentileErrorMax } from '../../../actors/index/records/histogram.ts';

@@ -1,4 +1,4 @@
-// The history of a step over a window, against what is counted from the samples themselves: percentiles, cells, exemplars.
+// The history of a step over a window, compared with counts from the samples themselves: percentiles, cells, exemplars.
 import { expect, it } from 'vitest';
 import { bucketOf, Histogram, octaveOf, percentileErrorMax } from '../../../actors/index/records/histogram.ts';
 import { minuteUs, pageKey } from '../../../actors/index/records/stopwatch.ts';
@@ -21,7 +21,7 @@ function idOf(number: number): Buffer {
 
 type Sample = { readonly minute: number; readonly us: number };
 
-/** Times from 0 to twelve days, as many short as long ones. */
+/** Times from 0 to twelve days, spread evenly over the orders of magnitude. */
 const samples = fc.array(
   fc.record({
     minute: fc.nat(minutesMax - 1),
@@ -79,7 +79,7 @@ it('has the percentiles of the samples of each bucket, to a 64th, and counts the
         );
         for (const { octave, exemplars } of bucket.cells) {
           expect(exemplars.length).toBeLessThanOrEqual(cellExemplarsMax);
-          // The first one is near the longest of the cell, and each has the time that its job had.
+          // The first exemplar is near the longest time of the cell, and each has the time of its job.
           expect(bucketOf(exemplars[0]!.us)).toBe(bucketOf(cells.get(octave)!.at(-1)!));
           for (const { us, jobId } of exemplars)
             expect(endings.find(({ id }) => formatId(id) === jobId)!.ranUs).toBe(us);

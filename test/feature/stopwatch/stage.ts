@@ -1,4 +1,4 @@
-// A stopwatch over stores in memory, without threads: how attempts end in it, and what is read of it.
+// A stopwatch over stores in memory, without threads: attempts end in it, and its steps are read.
 import type { IndexStores } from '../../../actors/index/consumer.ts';
 import { minuteUs } from '../../../actors/index/records/stopwatch.ts';
 import { Stopwatch } from '../../../actors/index/stopwatch.ts';
@@ -27,7 +27,7 @@ export type Ending = {
   readonly id?: Uint8Array;
 };
 
-/** Stores, and how to let attempts of `echo.handle` end in them. */
+/** Stores, with functions that end attempts of `echo.handle` in them. */
 export function stage() {
   const ledger = openMemoryStore();
   const index = openMemoryIndex();
@@ -38,7 +38,7 @@ export function stage() {
   book.close(names);
   ledger.commit(names);
   let consumer = new Stopwatch(stores);
-  /** The stopwatch takes all of these at once. */
+  /** Ends these attempts; the stopwatch takes all of them at once. */
   const endAll = (endings: readonly Ending[]) => {
     const entries = endings.flatMap(
       ({ atUs, queuedUs = 0, ranUs, attempt = 1, final = true, id = Buffer.alloc(16) }) => {
@@ -55,7 +55,7 @@ export function stage() {
   };
   const end = (atUs: number, queuedUs: number, ranUs: number, attempt = 1, final = true) =>
     endAll([{ atUs, queuedUs, ranUs, attempt, final }]);
-  /** The indexer is restarted. */
+  /** Restarts the indexer. */
   const again = () => {
     consumer = new Stopwatch(stores);
   };
@@ -64,7 +64,7 @@ export function stage() {
     writeHoldEnd(ledger, batch, { atUs, plugin, command });
     ledger.commit(batch);
   };
-  /** From now on the ledger has these jobs. */
+  /** Adds these jobs to the ledger. */
   const store = (ids: readonly Uint8Array[]) => {
     const batch = ledger.batch();
     for (const id of ids) batch.put('blocks', Buffer.from(blockOf(id)), Buffer.of(0));

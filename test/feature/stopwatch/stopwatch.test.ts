@@ -27,7 +27,7 @@ const tests = 'timed stepped paused stopped spanned kept bounded asked plotted r
 const line = (name: string) => ({ name, on: name, steps: [{ id: 'first', uses: name }, { uses: `${name}.quick` }] });
 const scopes = ['jobs:status:ro', 'jobs:rw', 'jobs:ro', 'plugin:rw'];
 const scoped = (name: string, scopes: readonly string[]) => ({ name, token: `token-${name}`, scopes });
-/** Each test has an instance of its own, and a pipeline over it, by the same name: nothing else counts there. */
+/** Each test has an instance, and a pipeline of the same name that uses it, so that no other test counts there. */
 const gateway = shareGateway({
   plugins,
   instances: {
@@ -70,7 +70,7 @@ function stepOf(watch: Watch, step: string): Shown {
   return watch.steps.find(shown => shown.step === step)!;
 }
 
-/** The figures once so many runs of the step are counted. */
+/** The stopwatch, once it has counted `count` samples of the step. */
 function counted(path: string, step: string, count: number): Promise<Watch> {
   return until(`${count} samples of ${step}`, async () => {
     const watch = await stopwatch(path);
@@ -134,7 +134,7 @@ test('a job that was paused has waited until the end of the pause, and is queued
   const created = us(job.created_at);
   expect(waited['max_us']).toBeGreaterThanOrEqual(resumedUs - created);
   expect(waited['max_us']! + queue['max_us']!).toBeCloseTo(us(job.started_at) - created, 0);
-  // A command that nothing has held is listed without.
+  // A command whose jobs were never held has no step `waited`.
   expect(stepOf(watch, 'quick.waited')).toBeUndefined();
   expect(stepOf(watch, 'quick.queue')['max_us']).toBeCloseTo(us(free.started_at) - us(free.created_at), 0);
 });
@@ -268,7 +268,7 @@ test('a series has a bucket for each part of the window that has samples, in who
   await gateway.finished('plotted/quick');
   await counted('plotted', 'quick.run', 1);
   const watch = await stopwatch(`plotted?from=${from}&series=true`);
-  // 361 minutes, of which the current one is the last, in at most 48 buckets.
+  // The window has 361 minutes, with the current one, in at most 48 buckets.
   expect(watch['bucket_minutes']).toBe(8);
   const { series, ...rest } = stepOf(watch, 'quick.run');
   expect(series).toHaveLength(1);

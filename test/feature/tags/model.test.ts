@@ -1,4 +1,4 @@
-// The list of jobs by tags against a naive model, wherever the index has come to: jobs are accepted, indexed and pruned in any order.
+// The list of jobs by tags against a naive model, however far the index is: jobs are accepted, indexed and pruned in any order.
 import { expect, test } from 'vitest';
 import { TagIndex } from '../../../actors/index/tag-index.ts';
 import { inBoth } from '../../../actors/index/views/tagged-jobs.ts';
@@ -82,7 +82,7 @@ test.each(storages)('lists and actions find the jobs with the tags, each once (%
           before = page.rows.at(-1)!.id;
         }
         expect(seen).toEqual(wanted);
-        // An action misses nothing.
+        // An action with this filter also takes jobs that the index lacks.
         const moment = { atUs: 1e16, block: Buffer.alloc(12, 0xff), commitUs: 1e16 };
         const selection = { ...nothing, ...filter, children: true };
         const page = await inSlices(
@@ -92,7 +92,7 @@ test.each(storages)('lists and actions find the jobs with the tags, each once (%
         const all = newest.filter(fits).map(({ id }) => id);
         expect(idsIn(page.ids)).toEqual(all.toReversed());
       }
-      // What is pruned leaves nothing behind.
+      // Pruned jobs leave nothing behind in the index.
       ledger.prune(0);
       while (indexing.take());
       while (indexing.prune());

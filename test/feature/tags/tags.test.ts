@@ -84,7 +84,7 @@ test('the whole tree has the tags: children, called runs, and runs of events and
   await shared.settled(root);
   const rows = await until('the whole tree has ended', async () => {
     const { jobs } = await list(`root=${root}&limit=200`);
-    // outer, inner, 3 jobs of it, tell; hearing and its job; hooked and its job.
+    // The run `outer`, its called run `inner` with three jobs, and its job `tell`; the runs `hearing` and `hooked` with a job each.
     return jobs.length === 10 && jobs.every(job => 'completed_at' in job) ? jobs : null;
   });
   expect(rows.map(({ command }) => command)).toEqual(expect.arrayContaining(['inner', 'hearing', 'hooked']));
@@ -245,7 +245,7 @@ test('an action takes the jobs with the tags, also those that wait', async () =>
   expect(await shared.job(other)).toMatchObject({ status: 'queued' });
   await shared.call('POST', '/control/plugin/single/resume', {});
   await shared.settled(other);
-  // Of a tree, only the root matches, unless children are asked for.
+  // The filter of an action matches only roots, unless it has `children`.
   const root = await call('/pipeline/inner', { tenant: 'acted' }, { list: [1, 2] });
   await shared.settled(root);
   const matched = async (more: object) =>

@@ -20,7 +20,7 @@ import { fc } from '../../support/seed.ts';
 const key = makeBlockKeys(() => 1).next(1);
 const stepOf = (step: string): StepName => ({ pipeline: 'p', step, phase: null, plugin: 'echo', command: 'say' });
 
-/** A job of index `n` with times relative to 1,000. */
+/** Job number `n`, with times relative to 1,000 µs. */
 function job(n: number, status: Status, [created, started, ended]: readonly (number | null)[], ran?: number): TimedJob {
   const at = (us: number | null | undefined) => (us == null ? null : 1_000 + us);
   const [startedUs, endedUs] = [at(started), at(ended)];
@@ -162,7 +162,7 @@ test('counts add up, buckets have each start and end once, and the named jobs ar
   );
 });
 
-/** The path through these jobs, each of which leads to the next. */
+/** The critical path through these jobs, each of which leads to the next. */
 function pathOf(jobs: readonly PathJob[], fromUs: number, endedUs: number | null, jobsMost?: number): CriticalPath {
   function* before({ id }: PathJob): Sliced<PathJob | null> {
     yield;
@@ -210,7 +210,7 @@ test('a run without jobs has no path; an open run has no commit', () => {
 test('a clock that was set back leaves no gap and no negative time', () => {
   const jobs = [
     pathJob(0, 'before', [900, 910, 950]),
-    // The record of an attempt has no start after its end.
+    // The start is 100, as the end: the record of an attempt never has a start after its end.
     pathJob(1, 'across', [950, 100, 100]),
     pathJob(2, 'after', [100, 110, 140]),
   ];

@@ -1,4 +1,4 @@
-// GET /job/{job_id}/timeline and `headgate job timeline`: the figures of runs against those of their jobs.
+// GET /job/{job_id}/timeline and `headgate job timeline`: the figures of runs agree with the times of their jobs.
 import { expect, test } from 'vitest';
 import { percentileErrorMax } from '../../../actors/index/records/histogram.ts';
 import { bucketsMax, namedMax } from '../../../actors/job/views/timeline.ts';

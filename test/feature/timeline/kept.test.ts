@@ -1,4 +1,4 @@
-// Timelines that are kept in memory: those of ended jobs, up to a limit, and not longer than the job is stored.
+// Timelines that are kept in memory: those of ended jobs, up to a limit of bytes, and only while the job is stored.
 import { expect, test } from 'vitest';
 import { parseId } from '../../../runtime/ids.ts';
 import { Timelines } from '../../../service/reads/timelines.ts';
@@ -34,7 +34,7 @@ test('that of an open job is read again each time', async () => {
 });
 
 test('beyond the limit, the one that was read least recently is dropped', async () => {
-  // Each takes about 12 KiB.
+  // Each timeline takes about 12 KiB.
   const { read } = stage([over, over, over], 30 * 2 ** 10);
   const [first, second] = [await read(0), await read(1)];
   expect(await read(0)).toBe(first);

@@ -49,7 +49,7 @@ async function listen(server: 'uws' | 'node', name: PairName) {
   return { listener, streams, shown, scratch, port: listener.port };
 }
 
-/** A connection that stays. */
+/** Opens a connection that is kept open. */
 async function stay(port: number, servername: string) {
   const socket = connect({ port, host: '127.0.0.1', servername, ca: authorities });
   onTestFinished(() => void socket.destroy());
@@ -98,7 +98,7 @@ describe.each(transportNames)('%s', server => {
       expect(newest.chain).toEqual(pair(next).chain);
       expect(byAddress.chain).toEqual(pair(server === 'uws' ? 'one' : next).chain);
       expect(namesBehind).toEqual([]);
-      // Each connection of an older certificate finds its routes.
+      // Connections that were opened with older certificates still reach the routes.
       for (const { ask } of kept) expect(await ask('/again')).toContain('HTTP/1.1 200');
       kept.push(await stay(port, 'gate.example.com'));
     }

@@ -1,4 +1,4 @@
-// The look at the files once a minute: what has changed is read once, and what is wrong with it is said once.
+// The check of the certificate files once a minute: a changed file is read once, and a problem with it is logged once.
 import { appendFileSync, chmodSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';

@@ -6,7 +6,7 @@ import { type PairName, pem } from './pairs.ts';
 
 export type SecureCall = {
   readonly url: string;
-  /** Left out: the host of the URL, an address, is what the certificate must be valid for. */
+  /** The name for which the certificate must be valid; by default the host of the URL. */
   readonly name?: string;
   readonly path?: string;
   readonly method?: string;
@@ -17,7 +17,7 @@ export type SecureCall = {
 const pairNames: readonly PairName[] = ['one', 'two', 'three', 'named', 'common'];
 export const authorities = pairNames.map(name => pem(`${name}.crt`));
 
-/** The answer with its head; what is in it is read by the caller. */
+/** Sends a call; resolves with the response, whose body the caller reads, and the common name of the certificate. */
 export function openSecurely({ url, name, path = '/healthz', method = 'GET', headers = {}, body }: SecureCall) {
   return new Promise<{ answer: IncomingMessage; certificate: string }>((resolve, reject) => {
     const options = { method, headers, ca: authorities, agent: false, ...(name !== undefined && { servername: name }) };
@@ -30,7 +30,7 @@ export function openSecurely({ url, name, path = '/healthz', method = 'GET', hea
   });
 }
 
-/** `certificate`: the common name of the one that was shown. */
+/** Sends a call, and reads the response. `certificate`: the common name of the server's certificate. */
 export async function callSecurely(call: SecureCall) {
   const { answer, certificate } = await openSecurely(call);
   answer.setEncoding('utf8');

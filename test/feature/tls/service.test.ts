@@ -40,7 +40,7 @@ async function startWith(settings: Settings, pair: PairName): Promise<Gateway> {
   return gateway;
 }
 
-/** With a POST whose body comes in a packet of its own. */
+/** Submits a job by a POST whose body comes in a packet of its own; returns the status. */
 async function submit(url: string): Promise<number | undefined> {
   const headers = { ...authorization, 'Content-Type': 'application/json', 'Content-Length': '15' };
   const { status } = await callSecurely({

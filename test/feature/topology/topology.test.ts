@@ -15,7 +15,7 @@ type Shown = {
   readonly signals: readonly { name: string; producers: object[]; consumers: object[] }[];
 };
 
-/** Each test loads the configuration that it speaks of. */
+/** Each test loads its own configuration. */
 const gateway = shareGateway({ plugins: {} });
 
 async function topology(): Promise<Shown> {

@@ -5,16 +5,16 @@ import type { Gateway } from '../../service/gateway/gateway.ts';
 import { type Page, reopen, visit } from './browser.ts';
 import { type Seeded, screensOf, shown } from './screens.ts';
 
-/** axe is a script that is put into the page, which the policy of the page forbids: these pages have none. */
+/** axe is a script that is put into the page, which the page's content security policy forbids, so it is switched off for these pages. */
 export const withoutPolicy = { bypassCSP: true } as const;
 
-/** The rows of a list are alike: the first have all that there is, and a hundred would take many times as long. */
+/** Rows of lists that axe skips: they are like the first ones, and a hundred rows would take many times as long. */
 const furtherRows = ['main tbody tr:nth-child(n + 12)', 'main li:nth-child(n + 12)'];
 
-/** Screens that one test looks at: each of them has a page of its own. */
+/** How many screens one test checks, each in a page of its own. */
 const groupSize = 6;
 
-/** `within`: a selector of the part to look at, if it is not the whole page. */
+/** `within`: a selector for the part to check; without it, the whole page is checked. */
 type Look = { readonly rules?: readonly string[]; readonly within?: string | undefined };
 
 async function violationsOf(page: Page, { rules, within }: Look = {}): Promise<string[]> {
@@ -27,7 +27,7 @@ async function violationsOf(page: Page, { rules, within }: Look = {}): Promise<s
   );
 }
 
-/** In light, and in dark, in which the colours are all that differs. */
+/** The violations in the light theme, and those of the colours in the dark theme, in which nothing else differs. */
 export async function violationsInBoth(page: Page, within?: string): Promise<string[]> {
   const found = await violationsOf(page, { within });
   await page.emulateMedia({ colorScheme: 'dark' });
@@ -36,7 +36,7 @@ export async function violationsInBoth(page: Page, within?: string): Promise<str
   return found;
 }
 
-/** `adminToken`: of the vault, which has the secret `smtp-password`. */
+/** `adminToken`: that of the vault, which has the secret `smtp-password`. */
 export function accessibilityChecks(gateway: Gateway, seeded: () => Seeded, adminToken: () => string): void {
   const names = screensOf({ runs: [], job: '' }).map(({ name }) => name);
   const groups = Array.from({ length: Math.ceil(names.length / groupSize) }, (_, n) =>
@@ -149,7 +149,7 @@ export function accessibilityChecks(gateway: Gateway, seeded: () => Seeded, admi
   });
 }
 
-/** By how much the text of the dialog is wider than its room, in px. */
+/** By how many px the text of the dialog is wider than its space. */
 const overflow = `(body => body.scrollWidth - body.clientWidth)(document.querySelector('dialog[open] > div'))`;
 
 /** Looks at the dialog that opens, clicks beside its controls, which does nothing, and closes it. */

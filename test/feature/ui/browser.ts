@@ -15,13 +15,13 @@ const storageKey = 'headgate.token';
 export type Visit = {
   /** The fragment of the URL. */
   readonly at?: string;
-  /** Null: not signed in. */
+  /** The token of the session; null if nobody is signed in. */
   readonly token?: string | null;
   readonly size?: { readonly width: number; readonly height: number };
   readonly theme?: 'light' | 'dark';
   /** Errors on the console that belong to the test, such as those of requests that are refused. */
   readonly expected?: readonly RegExp[];
-  /** For tools that put scripts into the page. */
+  /** Switches the content security policy off, for tools that put scripts into the page. */
   readonly bypassCSP?: boolean;
   /** Called with the page before it is opened. */
   readonly prepare?: (page: Page) => Promise<unknown>;
@@ -32,7 +32,7 @@ export type Site = { readonly url: string };
 
 let browser: Browser | null = null;
 
-/** A name of this machine for the browser. Pages from there by HTTP have what browsers give to pages without HTTPS: no clipboard, for example. */
+/** A name of this machine for the browser, which gives pages from there by HTTP only the features of insecure pages: no clipboard, for example. */
 const insecureHost = 'headgate.test';
 
 /** Starts the browser for the tests of this file. */
@@ -50,7 +50,7 @@ export function shareBrowser(): void {
 export async function visit(site: Site, given: Visit = {}): Promise<Page> {
   const context = await newContext(given);
   const { token = everythingToken, at = '#/now', expected = [], prepare } = given;
-  // Reloads keep what the page has stored since: a token that it has removed stays removed.
+  // Sets the token only before the first load: a token that the page has removed stays removed when the page reloads.
   const keep = `if (!sessionStorage.getItem('opened')) sessionStorage.setItem('${storageKey}', ${JSON.stringify(token)})`;
   const begin = [...(token === null ? [] : [keep]), `sessionStorage.setItem('opened', '1')`].join(';');
   await context.addInitScript(begin);

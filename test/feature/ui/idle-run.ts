@@ -1,4 +1,4 @@
-// A run whose time has an idle part, for flows of its page.
+// A run with idle time, for flows of its page.
 
 import type { RunStep, RunTimeline } from '../../../ui/screens/run/timeline.ts';
 import type { Gateway } from '../../service/gateway/gateway.ts';
@@ -9,7 +9,10 @@ import type { Page } from './browser.ts';
 const idleMs = 300;
 const list = [{ wait: 90 }, { fail: 'no such host' }, { wait: 5 }, { fail: 'no route', wait: 60 }, {}];
 
-/** The timeline of a run of the pipeline `parts`, in as many buckets as its page has: the steps `first`, `each`, `all` and, at the end, `tell`. The five jobs of `each` are of the plugin `later`. */
+/**
+ * Runs the pipeline `parts`; resolves with its timeline, in as many buckets as the page has. Its steps are `first`, `each`, `all` and, at the
+ * end, `tell`. The five jobs of `each` are of the plugin `later`.
+ */
 export async function idleRun(gateway: Gateway): Promise<RunTimeline> {
   await gateway.call('POST', '/control/plugin/later/pause');
   const run = await gateway.run('parts', { result: { list } });

@@ -1,4 +1,4 @@
-// What a page asks the service, and what its stream of events and its live regions say, by the clock of the page, which the test sets.
+// A page whose requests, stream of events and live regions are recorded by the clock of the page, which the test controls.
 import type { Gateway } from '../../service/gateway/gateway.ts';
 import { until } from '../../service/gateway/until.ts';
 import { type Page, type Visit, visit } from './browser.ts';
@@ -14,7 +14,7 @@ type Observations = {
   readonly pending: number;
   readonly streams: number;
   readonly streamsMax: number;
-  /** The text of the streams so far. */
+  /** The text that event streams have received so far. */
   readonly heard: string;
 };
 
@@ -74,7 +74,7 @@ export class ObservedPage {
     this.#gateway = gateway;
   }
 
-  /** `connection`: what the page says of it once it is there. */
+  /** Opens the page. `connection`: the state of the stream that the page shows once it is ready. */
   static async open(gateway: Gateway, given: Visit = {}, connection = 'Live'): Promise<ObservedPage> {
     const prepare = async (page: Page) => {
       await page.addInitScript(observing);
@@ -103,7 +103,7 @@ export class ObservedPage {
     return this.page.evaluate('seen') as Promise<Observations>;
   }
 
-  /** All requests so far but those for events. */
+  /** All requests so far, except those for events. */
   async asked(): Promise<readonly Asked[]> {
     return (await this.seen()).asked.filter(({ path }) => !path.startsWith('/events'));
   }
@@ -113,7 +113,7 @@ export class ObservedPage {
     return until('the page has its answers', async () => (await this.seen()).pending === 0);
   }
 
-  /** Lets time pass on the page, and waits for the answers to what it then asks. */
+  /** Lets time pass on the page, and waits until all its requests are answered. */
   async pass(ms: number): Promise<void> {
     await this.page.clock.runFor(ms);
     await this.answered();

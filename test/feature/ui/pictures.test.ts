@@ -76,7 +76,7 @@ describe.runIf(hasBrowser && directory !== '')('pictures', () => {
     };
     const slow = await gateway.ran('send-parcels', { count: 300 });
     const groups = async () => (await gateway.call('GET', '/failures')).body['total'];
-    // The labels, and the run itself.
+    // One group for the failed labels, and one for the run itself.
     await until('both groups of failures are counted', async () => (await groups()) === 2);
     await picture('now', '#/now');
     await picture('run', `#/run/${slow.job_id}`);

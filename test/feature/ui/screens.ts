@@ -30,7 +30,7 @@ export function screensOf({ runs, job }: Seeded): readonly ScreenVisit[] {
   ];
 }
 
-/** For `evaluate`. Resolves after a frame has been drawn: in a task after two frames. */
+/** A script for `evaluate` that resolves after a frame has been drawn: in a task after two frames. */
 export const drawn =
   'new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(resolve))))';
 
@@ -38,6 +38,6 @@ export const drawn =
 export async function shown(page: Page): Promise<void> {
   await page.getByRole('main').waitFor();
   await page.getByRole('status', { name: 'Loading' }).first().waitFor({ state: 'detached' });
-  // What depends on a size is drawn by effects: Preact runs them in a task after the frame, so the signal is a task after two frames.
+  // Parts that depend on a size are drawn in effects, which Preact runs in a task after a frame. So this waits for a task after two frames.
   await page.evaluate(drawn);
 }

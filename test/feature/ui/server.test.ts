@@ -26,7 +26,7 @@ const settings = {
 };
 const gateway = shareGateway(settings);
 
-/** Where the page says that a file is. */
+/** The path of the page's file with this extension. */
 async function nameOf(extension: string): Promise<string> {
   const page = await (await fetch(`${gateway.url}/ui`)).text();
   return new RegExp(`"(/ui/[\\w.-]+\\.${extension})"`).exec(page)![1]!;
@@ -200,7 +200,7 @@ describe('sign-in', () => {
     const tokens = [{ ...everything, scopes: ['jobs:ro'] }, viewer];
     await own.reload({ api: { server, auth: { tokens } } });
     expect([(await ask('/config/view')).status, (await ask('/jobs')).status]).toEqual([403, 200]);
-    // The session does not return with its token, even if nobody calls the service meanwhile.
+    // A session whose token was removed does not return with the token, even if nobody has called the service meanwhile.
     await own.reload({ api: { server, auth: { tokens: [viewer] } } });
     await own.reload(settings);
     expect((await ask('/jobs')).status).toBe(401);

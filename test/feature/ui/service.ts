@@ -1,4 +1,4 @@
-// The service that the tests and pictures of the dashboard look at: the plugin of docs/tour.md, and others that fail, wait and answer.
+// The service for the tests and pictures of the dashboard: the plugin of docs/tour.md, and others that fail, wait and answer.
 import type { Settings } from '../../service/gateway/configuration.ts';
 import { everythingToken } from '../../service/gateway/configuration.ts';
 import type { Gateway } from '../../service/gateway/gateway.ts';
@@ -14,7 +14,7 @@ export const carriers = Object.fromEntries(
 );
 
 export const viewerToken = 'token-of-a-viewer-0123456789';
-/** May cancel jobs, and run none. */
+/** A token that may cancel jobs, but run none. */
 export const stopperToken = 'token-of-a-stopper-0123456789';
 /** May act on jobs, and run the commands that read. */
 export const commandToken = 'token-of-commands-0123456789';

@@ -12,7 +12,7 @@ test('no class is styled by two screens', () => {
   const shared: string[] = [];
   for (const file of files) {
     const text = readFileSync(join(screens, file), 'utf8').replaceAll(/\/\*[\s\S]*?\*\//g, '');
-    // The rules that name one class alone.
+    // Rules whose selector is a single class.
     for (const [, name = ''] of text.matchAll(/^ *\.([a-z][\w-]*)\s*[,{]$/gm)) {
       const owner = ownerOf.get(name) ?? dirname(file);
       ownerOf.set(name, owner);

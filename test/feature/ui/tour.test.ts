@@ -1,4 +1,4 @@
-// docs/tour.md: what it promises at each step is what a reader sees who runs its commands, and its pictures are small.
+// docs/tour.md: a reader who runs its commands sees what it promises at each step, and its pictures are small.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, realpathSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -20,7 +20,7 @@ test('its commands find the slow step, and repair the run', async () => {
   });
   expect(status, `${stdout}\n${stderr}`).toBe(0);
   const told = (what: RegExp) => [...stdout.matchAll(what)].map(match => match.slice(1));
-  // The pipeline with the slow step, and the one whose step is quick: jobs, how many failed, and how long half of them waited.
+  // The step `price` in the pipeline where it is slow, and where it is quick: number of jobs, failed jobs, and the median of waiting.
   const [slow, quick] = told(/^price +(\d+) +(\d+) +([\d.]+ \S+) /gm);
   expect([slow?.slice(0, 2), quick?.slice(0, 2)]).toEqual([
     ['300', '0'],

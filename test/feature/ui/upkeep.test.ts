@@ -1,4 +1,4 @@
-// The dashboard in a real browser: what those do who run a service and look for causes. The tests share one browser and one service; the last
+// The dashboard in a real browser: what operators do who run a service and look for causes. The tests share one browser and one service; the last
 // one changes its configuration.
 import { describe } from 'vitest';
 import type { Settings } from '../../service/gateway/configuration.ts';

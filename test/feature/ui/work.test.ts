@@ -1,4 +1,4 @@
-// The dashboard in a real browser: the page of a run, the pauses and deeds that people order, and what the page says of causes. The tests share
+// The dashboard in a real browser: the page of a run, what people do to jobs, pauses, and how the page explains causes. The tests share
 // one browser and one service.
 import { beforeAll, describe } from 'vitest';
 import type { RunTimeline } from '../../../ui/screens/run/timeline.ts';
@@ -18,7 +18,7 @@ import { greeter } from './service.ts';
 
 const whyNot = hasBrowser ? '' : ' (skipped: Chromium is not installed at /usr/bin/chromium)';
 
-/** A program that says much in each attempt; its first attempt fails. */
+/** A program that prints much in each attempt; its first attempt fails. */
 const speaker = {
   code: `#!/usr/bin/env node
 const { attempt } = JSON.parse(require('node:fs').readFileSync(0));

@@ -19,14 +19,14 @@ import { VaultGateway, wholeTrail } from './service.ts';
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 const at = new VaultCommands();
 
-/** What is there: a vault that opens, none, or one that does not. */
+/** The condition of the vault: it opens, it does not, or there is none. */
 function condition(): string {
   return withStore(at.place, store => examineVault(store, readUnlock(at.place.keys)).kind);
 }
 
 const abandoned = () => readdirSync(at.place.statePath).filter(name => name.startsWith('vault-abandoned-'));
 
-/** The vault that was set aside, as a state directory with its key. */
+/** The place of the vault that was set aside: a state directory, and its key. */
 function asidePlace() {
   const [name = ''] = abandoned().filter(one => /^vault-abandoned-\d{8}T\d{9}Z$/.test(one));
   return {
@@ -48,7 +48,7 @@ test('a vault is set aside with its key, and the trail of the next one begins wi
   expect(condition()).toBe('absent');
   expect([existsSync(at.place.keys.file), readFileSync(aside.keys.file)]).toEqual([false, key]);
   expect(statSync(aside.keys.file).mode & 0o777).toBe(0o600);
-  // A state at.directory of its own: it opens with its key.
+  // The vault that was set aside is a state directory of its own, which opens with its key.
   expect(wholeTrail(readAudit(aside, {})).records.map(({ op }) => op)).toEqual(['vault.init']);
   expect(withStore(aside, store => heldVault(store, aside.keys).vault.secrets.size)).toBe(0);
 
@@ -151,7 +151,7 @@ test('kill -9 after each step leaves the old vault, or the one that was set asid
     for (const name of readdirSync(at.directory)) rmSync(join(at.directory, name), removal);
     initVault(at.place);
     writeFileSync(nextKeyFile(at.place.keys.file), 'a waiting key that opens nothing');
-    // What an earlier one that was killed has left.
+    // The remains of an earlier `vault abandon` that was killed.
     mkdirSync(join(at.place.statePath, 'vault-abandoned-20200101T000000000Z-partial'));
     const child = spawnSync(process.execPath, ['--input-type=module', '-e', killedAfter(steps)], { cwd: root });
     if (child.signal === null) {
@@ -160,7 +160,7 @@ test('kill -9 after each step leaves the old vault, or the one that was set asid
     }
     const decided = withStore(at.place, store => readAbandonment(store) !== null);
     endings.push(decided ? 'aside' : 'old');
-    // The next command has done the rest.
+    // The command that reads the condition has completed what was decided.
     expect(condition(), `step ${steps}`).toBe(decided ? 'absent' : 'open');
     const { records, broken } = wholeTrail(readAudit(decided ? asidePlace() : at.place, {}));
     expect([records.map(({ op }) => op), broken]).toEqual([['vault.init'], null]);

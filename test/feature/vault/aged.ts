@@ -1,4 +1,4 @@
-// A vault whose trail has records of other times, and its actor, turn by turn: it may be cut off behind any of them.
+// A vault whose trail has records of other times, and the turns of its actor, after any of which the process may end.
 import { randomBytes } from 'node:crypto';
 import { startVaultActor } from '../../../actors/vault/actor.ts';
 import type { VaultReply } from '../../../actors/vault/protocol.ts';
@@ -6,7 +6,7 @@ import { readUnlock } from '../../../actors/vault/unlock-key.ts';
 import { heldVault, type VaultLocation, withHeldStore, withStore } from '../../../cli/vault/offline.ts';
 import { startLoop } from '../../../runtime/loop.ts';
 
-/** Writes so many deliveries of that time, in µs. */
+/** Writes `count` deliveries at a time, in µs, to the trail. */
 export function note(place: VaultLocation, count: number, at: number): void {
   withStore(place, store => {
     const { vault } = heldVault(store, place.keys);
@@ -20,7 +20,7 @@ export function note(place: VaultLocation, count: number, at: number): void {
 
 export type Pruned = {
   readonly reply: VaultReply | null;
-  /** What was said of the trail, and of its export. */
+  /** The logged problems of the trail and of its export. */
   readonly problems: readonly string[];
   readonly turns: number;
 };
@@ -28,7 +28,7 @@ export type Pruned = {
 type PruneRequest = {
   readonly nowUs: number;
   readonly directory?: string | null;
-  /** The process is gone behind this turn. */
+  /** The number of turns after which the process ends. */
   readonly turnsMax?: number;
 } & ({ readonly retainUs: number } | { readonly beforeUs: number; readonly through?: number });
 
@@ -87,7 +87,7 @@ export function prune(place: VaultLocation, wanted: PruneRequest): Promise<Prune
           wake = resolve;
         });
     }
-    // What is being written is on disk when the process goes, or not.
+    // Waits for the export that is being written, so that it does not continue after this call.
     if (!isScheduled && reply === null && directory !== null)
       await new Promise<void>(resolve => {
         wake = resolve;

@@ -1,4 +1,4 @@
-// A vault that does not open, on a running service: it comes up, says what is wrong, and hands nothing out until it opens.
+// A vault that does not open: the service starts, says what is wrong, and dispatches no job until the vault opens.
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { beforeAll, expect, test } from 'vitest';
 import { readUnlock } from '../../../actors/vault/unlock-key.ts';
@@ -22,7 +22,7 @@ beforeAll(async () => {
   await gateway.term();
 });
 
-/** What becomes of the newest record of the table; the way back. */
+/** Changes the newest record of the table; returns a function that restores it. */
 function change(table: Table, how: (value: Buffer) => Buffer): () => void {
   let way: { readonly key: Buffer; readonly value: Buffer } | undefined;
   tamper(gateway, (batch, reader) => {
@@ -69,7 +69,7 @@ test.each<[table: Table, how: (value: Buffer) => Buffer, told: RegExp, said: str
 
 test('where every record is as it was, what has waited runs', async () => {
   await gateway.start();
-  // It was never charged: one attempt is all that it has.
+  // The held jobs were not charged: each has only one attempt.
   for (const held of waiting)
     expect(await gateway.settled(held)).toMatchObject({ status: 'succeeded', result: { result: { names: ['kept'] } } });
   await gateway.term();

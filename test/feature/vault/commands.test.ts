@@ -1,4 +1,4 @@
-// The commands that work on the vault itself, beside a stopped service; and what kill -9 leaves of a change of keys.
+// The commands that work on the vault itself while the service is stopped; and what kill -9 leaves of a change of keys.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, copyFileSync, existsSync, openSync, readFileSync, statSync, writeFileSync } from 'node:fs';
@@ -102,7 +102,7 @@ test('a new key that stderr does not take is not put in force', async () => {
   expect(opens({ ...at.place.keys, variable: env.HEADGATE_VAULT_KEY })).toBe(true);
 });
 
-/** The built command, with a stdout that takes nothing. */
+/** Runs the built command with a stdout that takes nothing. */
 async function toFullDisk(words: string): Promise<{ readonly status: number | null; readonly stderr: string }> {
   const full = openSync('/dev/full', 'w');
   const child = spawn(process.execPath, ['dist/cli/main.js', 'vault', ...words.split(' '), '--config', at.directory], {
@@ -222,7 +222,7 @@ test('kill -9 while keys are changed leaves a vault that opens under exactly one
       copyFileSync(file, copy);
       return copy;
     });
-    // What is read beside it, before anything is settled.
+    // The trail can be read before a command has completed the change of keys.
     expect(wholeTrail(readAudit(at.place, {})).broken).toBeNull();
     expect(candidates.filter(file => opens({ file, variable: undefined }))).toHaveLength(1);
     expect(opens()).toBe(true);

@@ -11,7 +11,7 @@ import { placeIn } from './service.ts';
 export const removal = { recursive: true, force: true, maxRetries: 20, retryDelay: 50 };
 
 export class VaultCommands {
-  /** With an empty configuration. */
+  /** The directory of the test, with an empty configuration. */
   directory = '';
   place: VaultLocation = placeIn('');
 
@@ -25,7 +25,7 @@ export class VaultCommands {
     });
   }
 
-  /** `headgate vault WORDS`. */
+  /** Runs `headgate vault WORDS`. */
   readonly run = (words: string, env: { readonly [name: string]: string } = {}): Promise<Outcome> =>
     headgate(['vault', ...words.split(' '), '--config', this.directory, '--json'], { env });
 }

@@ -1,4 +1,4 @@
-// Secrets reach the plugins that they are granted to, at dispatch, and nobody else; what is wrong with the vault closes them.
+// Secrets reach the plugins to which they are granted, at dispatch, and nobody else. A fault of the vault stops dispatch.
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -44,7 +44,7 @@ test('an instance gets what its own principal is granted, and each delivery is a
   const masked = { one: '[SECRET:one]', two: '[SECRET:two]' };
   const job = await gateway.finished('worker/handle');
   expect(job.result).toMatchObject({ result: masked, state_updates: masked, logs: [{}, {}] });
-  // A plugin's principal is that of its instance, of the kind plugin.
+  // The principal of a plugin has the name of the instance, and the kind `plugin`; these two have none.
   for (const name of ['twin', 'other']) expect((await gateway.finished(`${name}/handle`)).result!.result).toEqual({});
   const about = { actor: 'dispatcher', principal: 'worker', secret: null, outcome: 'ok', code: null };
   expect(deliveries()).toMatchObject([{ ...about, secrets: ['one', 'two'], jobs: [job.job_id] }]);
@@ -126,7 +126,7 @@ test('if the vault does not open, no job is dispatched, calls are 503, and a rel
   expect(await vault.said('nothing', {}, null)).toBe('503 vault_unavailable');
   const said = gateway.log.find(({ msg }) => msg === 'the vault does not open: no job is dispatched');
   expect(said?.['remedy']).toContain(`put the right unlock key into ${vault.place.keys.file}`);
-  // One without a principal, too: nobody can tell it from the others.
+  // A plugin without a principal waits, too, because a vault that does not open cannot say which plugins have one.
   const ids = await Promise.all(['worker', 'twin'].map(name => gateway.submit(`${name}/handle`)));
   for (const id of ids) expect(await gateway.job(id)).toMatchObject({ status: 'queued' });
   await gateway.call('POST', '/system/reload');

@@ -11,7 +11,7 @@ import { shareVaultGateway, wholeTrail } from './service.ts';
 const cycles = 2;
 const writers = 4;
 
-// The vault was made before its oldest records.
+// The clock is set back, so that the vault is created before its oldest records.
 const oldMs = Date.now() - 3 * 3_600_000;
 vi.useFakeTimers({ toFake: ['Date'], now: oldMs });
 const vault = shareVaultGateway({
@@ -35,7 +35,7 @@ test(`${cycles} kills lose no acknowledged write, and break neither vault nor tr
   await vault.do('principal', { name: 'worker', kind: 'plugin' });
   const acknowledged: string[] = [];
 
-  /** Writes until the service is gone. */
+  /** Writes secrets until the service is gone. */
   async function write(cycle: number, writer: number, onWritten: () => void): Promise<void> {
     for (let n = 0; ; n++) {
       const name = `s-${cycle}-${writer}-${n}`;

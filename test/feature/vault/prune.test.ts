@@ -1,4 +1,4 @@
-// The audit trail is bounded: what is pruned was verified, and exported where that is wanted; the rest still verifies, and so do the files.
+// The audit trail is bounded: pruned records were verified, and exported if configured; the rest of the trail and the files still verify.
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -23,12 +23,12 @@ import { placeIn, wholeTrail } from './service.ts';
 const hourUs = 3_600_000_000;
 const madeUs = Date.now() * 1000;
 const nowUs = madeUs + 10 * hourUs;
-/** More than one turn prunes. */
+/** More records than one turn prunes. */
 const old = recordsPerTurnMax + 200;
 const young = 5;
 const afterOldUs = madeUs + 2 * hourUs;
 
-/** A vault whose trail has its first record, `old` ones of then, and `young` ones of ten hours later. */
+/** A vault whose trail has its first record, `old` records of the same time, and `young` ones ten hours later. */
 function agedVault(): VaultLocation {
   const directory = mkdtempSync(join(tmpdir(), 'headgate-prune-'));
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
@@ -155,7 +155,7 @@ test('what is pruned is written to a file first, which verifies under the keyrin
   const [file = ''] = wholeFiles(place);
   expect([file.endsWith(`/audit-1-${1 + old}.ndjson`), statSync(file).mode & 0o777]).toEqual([true, 0o600]);
   expect(inFiles(place, [file])).toEqual({ records: before.slice(0, 1 + old), broken: null });
-  // The next stretch has another key, and the two files are one chain.
+  // The next records have another key; the two files still are one chain.
   rotateKey(place, randomBytes(32));
   note(place, 1, nowUs);
   await prune(place, { nowUs, beforeUs: nowUs + hourUs, directory: exportsOf(place) });

@@ -170,7 +170,7 @@ test('calls without the admin token are counted in the audit', async () => {
   const before = counted();
   await Promise.all(Array.from({ length: 50 }, () => vault.said('secret', {}, everythingToken)));
   await until('all are in the trail', () => counted() >= before + 50);
-  // Commits of them are at most one a second, each with a record for the operation: far fewer than calls.
+  // Unauthorized calls are committed at most once a second, with one record for all calls of an operation: far fewer records than calls.
   expect(vault.trail().filter(({ code }) => code === 'unauthorized').length).toBeLessThan(40);
 });
 
@@ -224,7 +224,7 @@ test('the command exports verified records, has the service prune it, and verifi
   const time = new Date(before.at(-2)!.at / 1000 + 1).toISOString();
   const prune = ['--export', file, '--before', time, '--prune'];
   expect((await audit(prune, 'another-admin-token-of-32-characters')).status).toBe(3);
-  // The file is whole before anything is asked for.
+  // The command writes the whole file before it asks the service to prune.
   expect([existsSync(file), vault.trail()[0]!.seq]).toEqual([true, first]);
   expect((await audit(prune)).stderr).toContain('already exists');
 

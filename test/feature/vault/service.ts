@@ -1,4 +1,4 @@
-// A gateway with a vault: made before its start, and asked with the admin token.
+// A gateway with a vault, which is created before its start, and called with the admin token.
 import { join } from 'node:path';
 import { type AuditLine, type AuditPages, readAudit } from '../../../cli/vault/audit.ts';
 import { initVault } from '../../../cli/vault/init.ts';
@@ -28,13 +28,13 @@ export class VaultGateway {
     return { status, body: said };
   }
 
-  /** `200 set`, or `400 missing_value`. */
+  /** Calls a route; returns the status and its word or code, such as `200 set` or `400 missing_value`. */
   async said(path: string, body: unknown, token?: string | null): Promise<string> {
     const { status, body: told } = await this.call(path, body, token);
     return `${status} ${told['status'] === status ? told['code'] : told['status']}`;
   }
 
-  /** What must be taken. */
+  /** Calls a route, which must answer 200. */
   async do(path: string, body: unknown): Promise<Told['body']> {
     const { status, body: told } = await this.call(path, body);
     if (status !== 200) throw new Error(`${path}: ${status} ${JSON.stringify(told)}`);
@@ -49,7 +49,7 @@ export class VaultGateway {
   }
 }
 
-/** All pages of a trail, and what they return. */
+/** All pages of a trail, and what is wrong with it; null if nothing is. */
 export function wholeTrail(pages: AuditPages): {
   readonly records: readonly AuditLine[];
   readonly broken: string | null;

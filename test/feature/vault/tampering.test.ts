@@ -1,4 +1,4 @@
-// Whoever can write the store: each record changed, moved, put back from an older copy, cut, removed or added is found and named.
+// Tampering by somebody who can write the store: each record that is changed, moved, restored from a copy, cut, removed or added is found.
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -91,7 +91,7 @@ function write(changes: readonly (Omit<Sheet, 'value'> & { readonly value: Buffe
   store.commit(batch);
 }
 
-/** As the doctor, the selfcheck, the command and the service find it. */
+/** The state of the vault as the doctor, the selfcheck, the command and the service report it. */
 async function found() {
   const condition = examineVault(store, unlock);
   const trail = await inSlices(checkTrail(store, unlock, 1_000), () => {});
@@ -108,8 +108,8 @@ async function found() {
 const nothing = { sealed: [], damaged: [], trail: null, command: null };
 
 /**
- * A vault that does not open delivers nothing and takes no call; a record that does not holds the jobs that may need it, alpha's
- * among them where it is no principal of another. With the change taken back all is as before.
+ * Expects that the change is found. A vault that does not open delivers nothing and takes no call; a record that does not open holds the jobs
+ * that may need it, also those of alpha, unless the record is another principal. After the change is undone, all is as before.
  */
 async function expectFound(what: string, change: Parameters<typeof write>[0], before: readonly Sheet[]): Promise<void> {
   write(change);
@@ -216,7 +216,7 @@ test('each record put back from an older copy is found, and so is a part of them
     const change = changed.filter(one => one !== left);
     await expectFound(`all but ${label(left)} put back`, change, now);
   }
-  // The trail goes on beyond what the keyring knows.
+  // Restoring all but the trail is found, because the trail goes on beyond what the old keyring knows.
   await expectFound('all but the trail put back', changed, now);
 });
 
@@ -264,13 +264,13 @@ test('a record that does not open holds the jobs of its principals alone, until 
   });
   expect(turnOf([], 'beta')).toMatchObject({ waits: null, delivery: { kind: 'secrets' } });
 
-  // Nobody can tell to whom it was granted: all that may have it wait.
+  // The record says to whom the secret is granted, so all plugins that might have a grant wait.
   broken('vault_secrets', 'one');
   for (const instance of ['alpha', 'beta'])
     expect(waits(instance)).toContain('the record of the secret one does not open');
   expect(waits('plain')).toBeNull();
   expect(turnOf([], 'retired')).toMatchObject({ waits: null, delivery: { kind: 'revoked' } });
-  // Its grants are lost: a write that leaves them out would run alpha without it.
+  // The grants of the secret are lost, so a write has to name them; otherwise alpha would run without the secret.
   expect(replies({ op: 'secret.set', name: 'one', value: 'again' })).toMatchObject({ refusal: 'missing_value' });
   expect(replies({ op: 'secret.set', name: 'one', grants: ['alpha'] })).toMatchObject({ refusal: 'missing_value' });
   expect(replies({ op: 'secret.roll', name: 'one', value: 'again' })).toMatchObject({ refusal: 'unknown_secret' });

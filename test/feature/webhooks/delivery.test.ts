@@ -1,4 +1,4 @@
-// Deliveries over what happens to the service: a kill, a reload, a full queue, a stop.
+// Deliveries while something happens to the service: a kill, a reload, a full queue, a stop.
 import { expect, test } from 'vitest';
 import { writeConfiguration } from '../../service/gateway/configuration.ts';
 import { shareGateway, startGateway } from '../../service/gateway/gateway.ts';
@@ -29,7 +29,7 @@ test('when the queue is full a delivery is 503 with Retry-After, but a known one
   expect([refused.status, refused.body['code'], refused.headers.get('Retry-After')]).toEqual([503, 'queue_full', '1']);
   expect((await deliver('held-0')).body).toEqual(first.body);
   gateway.open('full');
-  // All of them: the next test needs room.
+  // Waits for all jobs, because the next test needs room in the queue.
   for (const { body } of taken) await gateway.settled(String(body['job_id']));
   await until('there is room', async () => (await deliver('held-5')).status === 202);
 });

@@ -1,4 +1,4 @@
-// The listener over an engine in memory: what the ledger refuses, who leaves in the middle, and who sends too much at once.
+// The webhook listener over an engine in memory: refusals of the ledger, senders that leave in the middle, and too many bytes at once.
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import type { Observations } from '../../../actors/hub/protocol.ts';
@@ -72,7 +72,7 @@ const whole = head(Buffer.byteLength(body)) + Buffer.from(body).toString('latin1
 const isAnswered = (text: string) => text.endsWith('}');
 const send = async () => (await exchange(server.port, [whole], isAnswered)).text;
 
-/** A sender that stops in the middle, and what it is answered. */
+/** A sender that stops in the middle of the body, and the answer that it gets. */
 function begin(length: number, bytes: number): { readonly socket: Socket; answer: string } {
   const socket = connect(server.port, '127.0.0.1').on('error', () => {});
   onTestFinished(() => void socket.destroy());

@@ -1,4 +1,4 @@
-// The event of a delivery: the headers that go into it, its type, and a pipeline as the target.
+// The event of a delivery: its headers and its type; and a pipeline as the target.
 import { expect, test } from 'vitest';
 import { everythingToken } from '../../service/gateway/configuration.ts';
 import { shareGateway } from '../../service/gateway/gateway.ts';

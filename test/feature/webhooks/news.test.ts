@@ -1,4 +1,4 @@
-// What is told of refused deliveries: the first at once, the others of the time together.
+// Events about refused deliveries: the first refusal at once, the others of the same interval together.
 import { expect, test } from 'vitest';
 import type { Observations } from '../../../actors/hub/protocol.ts';
 import { problem } from '../../../http/problem.ts';
@@ -16,7 +16,7 @@ function listen() {
       timers.push(act);
     },
   });
-  /** The time of all that wait is over. */
+  /** Ends the intervals of all waiting events. */
   const pass = () => {
     for (const act of timers.splice(0)) act();
   };

@@ -1,4 +1,4 @@
-// The page about webhooks: its configurations are right, and its recipe for GitHub does what it says.
+// docs/webhooks.md: its configurations are valid, and its recipe for GitHub does what it says.
 import { execFile, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
@@ -25,7 +25,7 @@ test('every configuration of the page loads', () => {
   ]);
 });
 
-/** What GitHub publishes of its signatures. */
+/** The example that GitHub publishes for its signatures. */
 const published = {
   key: "It's a Secret to Everybody",
   body: 'Hello, World!',

@@ -27,7 +27,7 @@ export const webhooks = {
   ],
 };
 
-/** Its plugins: one tells the event it was given, one wants numbers, one tells of every job to a pipeline. */
+/** The service for senders: a plugin that returns its event, one that requires a number, and a pipeline that runs for deliveries to `plain`. */
 export const settings = {
   plugins: {
     teller: 'export const handle = ({ event }) => ({ result: event });',
@@ -43,7 +43,7 @@ export const settings = {
   tokens: Object.entries(keys).map(([name, key]) => ({ name, key })),
 };
 
-/** The hexadecimal digest of all parts, side by side. */
+/** The HMAC-SHA256 of all parts in sequence, in hexadecimal. */
 export function sign(key: string, ...parts: readonly (string | Uint8Array)[]): string {
   const hmac = createHmac('sha256', key);
   for (const part of parts) hmac.update(part);
@@ -72,7 +72,7 @@ export async function ask(gateway: Gateway, method: string, path: string, init: 
   return { status: answer.status, headers: answer.headers, body: said === '' ? {} : JSON.parse(said) };
 }
 
-/** As `plain` and its likes want it. */
+/** The headers with a signature as the endpoint `plain`, and similar ones, require it. */
 export function signed(body: string | Uint8Array, key = keys.plain): Headers {
   return { 'X-Signature': `sha256=${sign(key, body)}` };
 }

@@ -1,4 +1,4 @@
-// Signatures by value: the bounds of the tolerance, and headers that nobody would write.
+// The check of signatures as a function: the bounds of the tolerance, and unusual headers.
 import { expect, test } from 'vitest';
 import type { WebhookEndpoint } from '../../../config/config.ts';
 import { makeVerify } from '../../../http/webhooks/signature.ts';

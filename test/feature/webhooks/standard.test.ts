@@ -1,4 +1,4 @@
-// Standard Webhooks: what its own library signs is taken, and nothing else.
+// Standard Webhooks: signatures of its own library are accepted, and no others.
 import { Webhook } from 'standardwebhooks';
 import { expect, test } from 'vitest';
 import { shareGateway } from '../../service/gateway/gateway.ts';

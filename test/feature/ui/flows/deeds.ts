@@ -1,4 +1,4 @@
-// Flows of deeds on jobs: delayed jobs are run now, a pipeline is run by its form, a retry is followed, and an export is stopped.
+// Flows of work on jobs: delayed jobs are run now, a pipeline is run by its form, a retry is followed, and an export is stopped.
 import { expect, test } from 'vitest';
 import type { Gateway } from '../../../service/gateway/gateway.ts';
 import { type Route, visit } from '../browser.ts';
@@ -91,7 +91,7 @@ export function deedFlows(gateway: Gateway): void {
     await page.getByRole('button', { name: 'Run now' }).click();
     await page.getByText('2 ended', { exact: true }).waitFor();
     await said(2);
-    // The newest is the first.
+    // The newest attempt is listed first.
     expect(await attempts.getByText(/^Attempt \d$/).allTextContents()).toEqual(['Attempt 2', 'Attempt 1']);
     await page.getByRole('region', { name: 'Result' }).getByText('found').waitFor();
     await page.getByRole('img', { name: /^Waited for a worker .*, Ran .*, Lay between attempts / }).waitFor();

@@ -1,4 +1,4 @@
-// The heat map of the stopwatch by keys.
+// The heat map of the stopwatch, used by keys.
 import { expect, test } from 'vitest';
 import type { Gateway } from '../../../service/gateway/gateway.ts';
 import { visit } from '../browser.ts';
@@ -46,7 +46,7 @@ export function heatMapFlows(gateway: Gateway): void {
     await page.getByText('The cells as a table').click();
     const cells = page.getByRole('region', { name: 'Cells of the heat map' }).getByRole('row');
     expect(await cells.count()).toBe(5);
-    // With another key the arrows belong to the browser: the cell before the last one is still chosen.
+    // Arrows with a modifier key belong to the browser, so Alt+ArrowLeft does not change the chosen cell.
     await map.focus();
     for (const key of ['Alt+ArrowLeft', 'ArrowRight']) await page.keyboard.press(key);
     await page.getByText(/^5 samples from/).waitFor();

@@ -1,4 +1,4 @@
-// Flows of jobs that something else than a person holds back: an open breaker, and a plugin that is disabled, which the doctor finds.
+// Flows of jobs that no person has paused, but that are held back: by an open breaker, or by a disabled plugin, which the doctor reports.
 import { expect, test } from 'vitest';
 import type { Settings } from '../../../service/gateway/configuration.ts';
 import type { Gateway } from '../../../service/gateway/gateway.ts';
@@ -47,7 +47,7 @@ export function holdFlows(gateway: Gateway, settings: Settings): void {
       .waitFor();
     const { passed, all } = await doctor(gateway);
     await page.getByText(saidOf(all - passed, all), { exact: true }).waitFor();
-    // What has not passed comes first.
+    // Checks that have not passed come first.
     expect(await first(checks, all - passed)).not.toContainEqual(expect.stringMatching(/^✓/));
     expect(await checks.count()).toBe(all);
 
@@ -80,7 +80,7 @@ async function doctor(gateway: Gateway): Promise<{ readonly passed: number; read
   return { passed: checks.filter(({ passed }) => passed).length, all: checks.length };
 }
 
-/** What the screen says of so many checks that have not passed. */
+/** The sentence on the screen about the number of checks that have not passed. */
 function saidOf(failed: number, all: number): string {
   if (failed === 0) return `All ${all} checks have passed`;
   return failed === 1 ? `1 check of ${all} has not passed` : `${failed} checks of ${all} have not passed`;

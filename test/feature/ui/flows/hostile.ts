@@ -1,4 +1,4 @@
-// Hostile texts in whatever the page shows of others: names, errors, stderr, logs, results, tags, reasons, descriptions, spans, events.
+// Hostile texts in everything from outside that the page shows: names, errors, stderr, logs, results, tags, reasons, descriptions, spans, events.
 import { expect, test } from 'vitest';
 import type { Settings } from '../../../service/gateway/configuration.ts';
 import { type Gateway, startGateway } from '../../../service/gateway/gateway.ts';
@@ -7,7 +7,7 @@ import { hostileTexts } from '../hostile-texts.ts';
 import { type Seeded, screensOf, shown } from '../screens.ts';
 
 const all = hostileTexts.join('\n');
-/** As they are written in a configuration. */
+/** A text as it is written in a configuration, with `${` escaped. */
 const inConfig = (text: string) => text.replaceAll('${', () => '$${');
 
 const speaker = `
@@ -21,7 +21,7 @@ export function measure({ payload }, { span }) {
   for (const name of payload.names) span(name)();
 }
 `;
-/** Prints its text on stderr: what a program prints there is kept with its job. */
+/** Prints its text on stderr, which is stored with the job. */
 const printer = {
   code: `#!/usr/bin/env node
 console.error(JSON.parse(require('node:fs').readFileSync(0)).payload.all);
@@ -31,9 +31,9 @@ console.log('{"status":"ok","result":null}');
   runtime: 'process',
   commands: { print: {} },
 };
-/** A text of one line. */
+/** A hostile text of one line. */
 const handler = hostileTexts[16]!;
-/** Spans that are kept of an attempt. */
+/** How many spans of an attempt are stored. */
 const spansMax = 32;
 
 const properties = Object.fromEntries(

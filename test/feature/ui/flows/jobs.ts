@@ -154,7 +154,7 @@ export function jobFlows(gateway: Gateway): void {
     const page = await visit(gateway, { at: '#/now' });
     await page.getByRole('button', { name: 'Pause the plugin worker' }).click();
     const dialog = page.getByRole('dialog', { name: 'Pause the plugin worker?' });
-    // How much it holds, before it does.
+    // The dialog says how much the pause would hold.
     await dialog.getByText('Now 1 job waits and 1 running job continues.').waitFor();
     await dialog.getByLabel('Reason').fill('a test of the dashboard');
     await dialog.getByRole('button', { name: 'Pause' }).click();

@@ -18,7 +18,7 @@ export function keyboardFlows(gateway: Gateway): void {
     await page.getByRole('row').nth(1).waitFor();
     await page.keyboard.press('/');
     expect(await page.evaluate('document.activeElement.tagName')).toMatch(/INPUT|SELECT/);
-    // In a field, keys are letters.
+    // In a field, keys type letters instead of moving to a screen.
     await page.keyboard.press('g');
     await page.keyboard.press('n');
     expect(page.url()).toContain('#/jobs');
@@ -43,7 +43,7 @@ export function keyboardFlows(gateway: Gateway): void {
     const rows = page.getByRole('table', { name: 'Jobs' }).getByRole('row');
     await rows.filter({ hasText: 'send-parcels' }).first().waitFor();
     expect(new URL(page.url()).hash).toBe('#/jobs?plugin=pipeline');
-    // Nothing but runs is left of the list.
+    // The list has only runs left.
     await expect.poll(() => rows.filter({ hasText: 'mailer' }).count()).toBe(0);
   });
 

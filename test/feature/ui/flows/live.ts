@@ -45,7 +45,7 @@ export function liveFlows(gateway: Gateway, seeded: () => Seeded): void {
     const { seen } = await openSource(gateway, `?last_event_id=0&job_id=${id}`);
     const last = await until('its end is an event', () => seen.find(({ type }) => type === 'job.completed')?.id);
     const page = await visit(gateway, { at: '#/jobs' });
-    // The stream waits until the list is there, reports a gap and ends; the next one is that of the service, without news for the list.
+    // The first stream is held until the list is shown, then reports a gap and ends. The next one, of the service, has no news for the list.
     const held: Route[] = [];
     let isHeld = true;
     await page.route(/\/events\?/, route => {
@@ -103,7 +103,7 @@ export function liveFlows(gateway: Gateway, seeded: () => Seeded): void {
   test('updates stop while the user has stopped them', async () => {
     const page = await visit(gateway, { at: '#/jobs?plugin=greeter' });
     let fetched = 0;
-    // The list, and not the counts by status, which have another limit.
+    // Counts requests for the list, not those for the counts by status, which have another limit.
     page.on('request', request => {
       if (/[/]jobs[?].*limit=100/.test(request.url())) fetched++;
     });

@@ -12,7 +12,7 @@ const jobs = 900;
 const pageRows = 100;
 /** Rows of a page of logs. */
 const logRows = 20;
-/** Rows that the document has at most, besides the heading and what keeps the place of others. */
+/** The most rows in the document, besides the heading and the fillers in the place of the others. */
 const rowsMax = 300;
 
 export function longListFlows(gateway: Gateway): void {
@@ -59,7 +59,7 @@ export function longListFlows(gateway: Gateway): void {
     await observed.pass(1_000);
     await table.getByTitle(newest, { exact: true }).waitFor();
     expect(await table.getAttribute('aria-rowcount')).toBe('101');
-    // It follows again, also if so many jobs have made the service busy.
+    // The list follows new jobs again, even if so many jobs keep the service busy.
     const last = await oneMore();
     await until('the list has the last job', async () => {
       await observed.pass(1_000);
@@ -107,7 +107,7 @@ export function longListFlows(gateway: Gateway): void {
     const more = page.getByRole('button', { name: 'Show more' });
     await page.keyboard.press('End');
     await page.getByText('Load more jobs:').waitFor();
-    // Whatever the page would do after it has shown the refusal.
+    // Gives the page time to send another request after it has shown the refusal.
     await shown(page);
     await shown(page);
     expect(await asked()).toBe(1);

@@ -8,7 +8,7 @@ import { greeter } from '../service.ts';
 
 type Firing = { readonly outcome: string; readonly job_id: string };
 
-/** `adminToken`: of the vault, which has the secret `smtp-password`. */
+/** `adminToken`: that of the vault, which has the secret `smtp-password`. */
 export function operationFlows(gateway: Gateway, adminToken: () => string): void {
   test('run a plugin by the form that its schema makes', async () => {
     const page = await visit(gateway, { at: '#/plugins' });
@@ -60,7 +60,7 @@ export function operationFlows(gateway: Gateway, adminToken: () => string): void
     await dialog.getByText('4 jobs match.').waitFor();
     await dialog.getByRole('button', { name: 'Rerun 4' }).click();
     await page.getByText('4 matched.').waitFor();
-    // The new jobs fail alike, and join the group.
+    // The new jobs fail with the same error, and join the group.
     await group.getByRole('link', { name: 'Show the 8 jobs' }).waitFor();
     await group.getByRole('link', { name: 'Search logs' }).click();
     await page.getByRole('heading', { name: 'Logs', level: 1 }).waitFor();
@@ -177,7 +177,7 @@ export function operationFlows(gateway: Gateway, adminToken: () => string): void
     await page.getByText('parcels.label').first().waitFor();
     const steps = page.getByRole('main');
     await steps.getByTitle(newest, { exact: true }).first().waitFor();
-    // Both parcels have a price, and one of them no carrier.
+    // Both parcels get a price, and one of them has no carrier.
     await steps
       .getByText(/\b2 succeeded/)
       .first()

@@ -32,7 +32,7 @@ export function pauseTargetFlows(gateway: Gateway): void {
       await notice.filter({ hasText: text }).waitFor();
     expect(await onlyPause()).toEqual({ target: { kind: 'system' }, minutes: 60, reject: true });
 
-    // Whoever calls meanwhile is told why, and when to call again.
+    // Calls during the pause are told why they are refused, and when to try again.
     await page.goto(`${gateway.url}/ui#/plugin/greeter`);
     const form = page.getByRole('form', { name: 'Run greeter handle' });
     await form.getByLabel('name').fill('Ada');

@@ -27,7 +27,7 @@ export function pauseFlows(gateway: Gateway): void {
     await confirm.click();
     await resume.waitFor();
     const { since, until } = await pause();
-    // The end counts from the call, and the pause begins with its commit.
+    // The end of the pause counts from the call, and its beginning is the commit, so the difference is not exact.
     expect(Math.abs(Date.parse(until!) - Date.parse(since) - 45 * 60_000)).toBeLessThan(60_000);
 
     await resume.click();

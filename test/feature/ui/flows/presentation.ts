@@ -8,7 +8,7 @@ import { type Seeded, shown } from '../screens.ts';
 
 const focused = "document.activeElement.getAttribute('aria-label') ?? document.activeElement.textContent";
 
-/** Texts whose colour has a contrast of less than 4.5 with paper. */
+/** Texts whose colour has a contrast of less than 4.5 to white paper. */
 const tooPale = `(() => {
   const light = part => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
   const contrast = colour => {
@@ -122,7 +122,7 @@ export function presentationFlows(gateway: Gateway, seeded: () => Seeded): void 
   test('nothing moves by itself for those who prefer that', async () => {
     const page = await visit(gateway, {
       at: '#/jobs',
-      // The list does not come, so what stands in its place stays.
+      // The list is never answered, so its placeholder stays.
       prepare: async page => page.route(/[/]jobs[?].*limit=100/, () => {}),
     });
     await page.getByRole('status', { name: 'Loading' }).waitFor();

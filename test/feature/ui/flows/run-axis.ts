@@ -20,7 +20,7 @@ export function runAxisFlows(gateway: Gateway, run: () => RunTimeline): void {
     await drag(page, 0.2, 0.6);
     await zoomed(0.2, 0.6);
     await page.getByText(/^\d\S*\s\S+ to \d\S*\s\S+ of \d/).waitFor();
-    // A drag leftwards means the same, and a click nothing.
+    // A drag to the left does the same, and a click does nothing.
     await page.keyboard.press('0');
     await whole();
     await drag(page, 0.9, 0.5);
@@ -38,7 +38,7 @@ export function runAxisFlows(gateway: Gateway, run: () => RunTimeline): void {
     await page.keyboard.press('ArrowRight');
     await page.keyboard.press('ArrowRight');
     await zoomed(0.375, 0.875);
-    // At its end the axis stops.
+    // The view stops at the end of the axis.
     for (const _ of [1, 2]) await page.keyboard.press('ArrowRight');
     await zoomed(0.5, 1);
     await page.keyboard.press('+');
@@ -56,7 +56,7 @@ export function runAxisFlows(gateway: Gateway, run: () => RunTimeline): void {
     const page = await visit(gateway, { at: `#/run/${id}` });
     const idle = idleSpans(steps, bucketUs, wholeUs);
     const scale = new TimeScale({ fromUs: 0, toUs: wholeUs }, idle);
-    // Where the two axes differ most, away from collapsed stretches: there a pixel is a long time.
+    // Chooses the place where the two axes differ most, away from collapsed stretches, in which a pixel is a long time.
     const moved = (place: number) => Math.abs(scale.usAt(place) - place * wholeUs);
     const isFar = (place: number) => scale.collapsed.every(({ from, to }) => place < from - 0.02 || place > to + 0.02);
     const places = Array.from({ length: 80 }, (_, n) => n / 100).filter(place => isFar(place) && isFar(place + 0.2));

@@ -28,7 +28,7 @@ export function runFlows(gateway: Gateway, seeded: () => Seeded): void {
       .first()
       .waitFor();
     expect((await gateway.settled(run)).status).toBe('succeeded');
-    // The tree, too, has the end of its last job.
+    // The tree also shows the end of the last job.
     await last.getByText('succeeded').waitFor();
   });
 
@@ -55,7 +55,7 @@ export function runFlows(gateway: Gateway, seeded: () => Seeded): void {
     const page = await visit(gateway, { at: `#/run/${run}` });
     await page.getByRole('button', { name: 'Rerun failed' }).click();
     const dialog = page.getByRole('dialog', { name: /^Rerun/ });
-    // What it would do, before it does it.
+    // The dialog says what the rerun would do.
     await dialog.getByText('2 jobs succeeded and are reused. 1 job runs again, and the steps after it.').waitFor();
     await dialog.getByLabel('From').selectOption('start');
     await dialog.getByText('The run had 3 jobs: all run again, also the 2 that succeeded.').waitFor();
@@ -72,7 +72,7 @@ export function runFlows(gateway: Gateway, seeded: () => Seeded): void {
     const page = await visit(gateway, { at: `#/run/${second}` });
     await page.getByRole('link', { name: 'Compare' }).click();
     await page.getByRole('heading', { name: 'Compare runs', level: 1 }).waitFor();
-    // The run before it is proposed.
+    // The run before this one is proposed for the comparison.
     await expect.poll(() => page.url()).toContain(`a=${first}`);
     await page.getByText(/^B took/).waitFor();
     await page.getByRole('button', { name: 'Swap' }).click();

@@ -4,7 +4,7 @@ import type { Gateway } from '../../../service/gateway/gateway.ts';
 import { type Page, type Route, reopen, visit } from '../browser.ts';
 import { drawn, type Seeded, screensOf, shown } from '../screens.ts';
 
-/** Sums of layout shifts up to 0.1 count as good; these are for slow answers, so they have to be lower. */
+/** The limit for the sum of layout shifts. Up to 0.1 counts as good, but here answers are slow, so the sum has to be lower. */
 const shiftMax = 0.02;
 
 type Shift = { readonly value: number; readonly moved: readonly string[] };
@@ -33,7 +33,7 @@ async function slowly(page: Page): Promise<() => Promise<void>> {
   await page.route(
     ({ pathname }) => !/^\/(ui|events)\b/.test(pathname),
     route => {
-      // A page that is left takes no answer.
+      // A page that has navigated away takes no answer, which is no error.
       last = last.then(() => answer(route)).catch(() => {});
     },
   );

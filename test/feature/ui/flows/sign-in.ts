@@ -17,7 +17,7 @@ export function signInFlows(gateway: Gateway): void {
     await page.getByText('The service does not accept this token.').waitFor();
     await field.fill(everythingToken);
     await field.press('Enter');
-    // The place that was asked for.
+    // After the sign-in, the page shows the place in the URL.
     await page.getByRole('heading', { name: 'Jobs', level: 1 }).waitFor();
     expect(page.url()).toBe(`${gateway.url}/ui#/jobs?status=failed`);
     expect(await page.context().cookies()).toEqual([]);

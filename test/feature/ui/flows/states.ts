@@ -1,5 +1,5 @@
-// axe on what screens show in place of their content: nothing yet, an error of the service, a place that does not exist, a token that lacks scopes;
-// and on screens at the width of a phone (on all of them in the deep suite).
+// axe on screens without their content: while they load, after an error of the service, at a place that does not exist, with a token that lacks
+// scopes; and on screens at the width of a phone (on all of them in the deep suite).
 import { expect, test } from 'vitest';
 import { type Gateway, startGateway } from '../../../service/gateway/gateway.ts';
 import { isDeep } from '../../../support/deep.ts';
@@ -14,7 +14,7 @@ const unknown = '0198c0de-0000-7000-8000-000000000000';
 /** Requests to the API, apart from those with which the page signs in and reads events. */
 const api = /^http:[/][/][^/]+[/](?!ui\b|whoami$|events\b)/;
 
-/** Returns the complaints of axe about each screen, by its name, in light and dark. `ready` resolves when the screen is as it is to be looked at. */
+/** Returns the complaints of axe about each screen, by its name, in light and dark. `ready` resolves when the screen is in the state to check. */
 async function looksAt(
   page: Page,
   gateway: Gateway,

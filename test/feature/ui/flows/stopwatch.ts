@@ -5,16 +5,16 @@ import { until } from '../../../service/gateway/until.ts';
 import { visit } from '../browser.ts';
 
 const minuteMs = 60_000;
-/** A median stands out with ten samples on both sides. */
+/** The number of jobs in each window: a difference of medians stands out only with ten samples on both sides. */
 const samples = 10;
 /** How long a slow job waits. */
 const slowMs = 150;
 
 type Figures = { readonly steps: readonly { readonly sample_count: number; readonly p50_us: number }[] };
-/** Whole minutes. */
+/** A window from and to whole minutes. */
 export type Minutes = { readonly from: string; readonly to: string };
 
-/** Runs jobs of the plugin `step` that wait so long. Resolves with the minutes in which they ended. */
+/** Runs jobs of the plugin `step` that wait for `wait` ms. Resolves with the minutes in which they ended. */
 export async function measuredMinutes(gateway: Gateway, wait: number): Promise<Minutes> {
   const payloads = Array.from({ length: samples }, () => ({ wait }));
   const { body } = await gateway.call('POST', '/plugin/step/handle/batch', { payloads });

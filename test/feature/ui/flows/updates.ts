@@ -1,4 +1,4 @@
-// What the page does by itself: when it fetches again, when it waits, and how many streams it has.
+// What the page does by itself: when it fetches again, when it does not, and how many streams it has.
 import { expect, test } from 'vitest';
 import type { Gateway } from '../../../service/gateway/gateway.ts';
 import { until } from '../../../service/gateway/until.ts';
@@ -12,11 +12,11 @@ const listed = ({ path }: { readonly path: string }) => /^[/]jobs[?].*limit=100/
 type Freeze = {
   readonly what: string;
   readonly at: string;
-  /** What is fetched afterwards. */
+  /** The path that the page fetches afterwards. */
   readonly fetched: string;
-  /** How much time passes meanwhile. */
+  /** How many ms pass meanwhile. */
   readonly ms?: number;
-  /** Whether the screen takes the events of jobs. */
+  /** False if the screen does not use the events of jobs. */
   readonly hears?: false;
   readonly begin: (page: Page) => Promise<unknown>;
   readonly end: (page: Page) => Promise<unknown>;
@@ -83,11 +83,11 @@ export function updateFlows(gateway: Gateway, seeded: () => Seeded): void {
       const { heard: now } = await observed.seen();
       return now.slice(heard.length).split('event: ').length > 150;
     });
-    // The second in which it heard so much ends, and a stream without the events of jobs begins.
+    // The second with too many events ends, and the page opens a stream without the events of jobs.
     await observed.pass(1_250);
     const types = async () => (await observed.seen()).asked.findLast(({ path }) => path.startsWith('/events'))!.path;
     expect(await types()).not.toContain('job.');
-    // The beginning of that stream has the page fetch once more; then it fetches by the clock.
+    // When that stream begins, the page fetches once more; then it fetches at intervals.
     for (let n = 0; n < 18; n++) await observed.pass(250);
     const busyBefore = (await observed.asked()).length;
     for (let n = 0; n < 30; n++) {
@@ -97,7 +97,7 @@ export function updateFlows(gateway: Gateway, seeded: () => Seeded): void {
     const busy = (await observed.asked()).slice(busyBefore);
     expect(gapsOf(busy).filter(({ ms }) => ms < 2_000)).toEqual([]);
     expect(busy.filter(listed).length).toBeGreaterThanOrEqual(3);
-    // It is calm again.
+    // No further events come for a while.
     await observed.pass(6_000);
     await until('the stream has the events of jobs again', async () => (await types()).includes('job.'));
     const id = await observed.hears();

@@ -9,7 +9,7 @@ import { ObservedPage } from '../observed.ts';
 import { drawn } from '../screens.ts';
 
 const dayMs = 86_400_000;
-/** As a field for a time takes it; the pages of the tests are in UTC. */
+/** The value of a time field; the pages of the tests are in UTC. */
 const fieldTime = (ms: number) => new Date(ms).toISOString().slice(0, 16);
 
 /** The schedule `daily` of the gateway fires at midnight; its settings are `settings`, which the last flow changes. */
@@ -40,7 +40,7 @@ export function upkeepFlows(gateway: Gateway, vault: () => VaultGateway, setting
     const again = await count();
     await again.getByText('3 occurrences, 3 of them have fired.').waitFor();
     expect(await again.getByRole('button', { name: 'Fire 0' }).isDisabled()).toBe(true);
-    // A count that is answered after the times have changed offers nothing.
+    // A count whose answer arrives after the times were changed offers no button to fire.
     const held: Route[] = [];
     await page.route('**/backfill', route => void held.push(route));
     await again.getByRole('button', { name: 'Count them' }).click();
@@ -138,7 +138,7 @@ export function upkeepFlows(gateway: Gateway, vault: () => VaultGateway, setting
     };
     await open();
     await observed.stopClock();
-    // The clock passes, secrets change, jobs end, and other screens are visited.
+    // None of this may read the vault again: time passes, secrets change, jobs end, and other screens are visited.
     await vault().do('secret', { name: 'another', value: 'battery staple', authorized_principals: [] });
     await gateway.finished('greeter/handle', { name: 'Ada' });
     await observed.pass(120_000);
@@ -150,7 +150,7 @@ export function upkeepFlows(gateway: Gateway, vault: () => VaultGateway, setting
     await observed.goTo('#/vault');
     await observed.pass(10_000);
     expect([await reads(), audited()]).toEqual([1, 1]);
-    // The token was forgotten on the way.
+    // The page has forgotten the token on the way, so it asks for it again.
     await page.clock.resume();
     await open();
     await page.getByRole('button', { name: 'Read again' }).click();

@@ -1,4 +1,4 @@
-// Flows that look closely: large values of a job, the list of jobs at an earlier time, the jobs of a cell of the heat map.
+// Flows that look at details: large values of a job, the list of jobs at an earlier time, the jobs of a cell of the heat map.
 import { expect, test } from 'vitest';
 import type { Gateway, Job } from '../../../service/gateway/gateway.ts';
 import { until } from '../../../service/gateway/until.ts';
@@ -36,7 +36,7 @@ export function valueFlows(gateway: Gateway): void {
     const values = ['Payload', 'Result', 'Context'].map(name => page.getByRole('region', { name, exact: true }));
     const lengths = () => Promise.all(values.map(async value => ((await value.textContent()) ?? '').length));
     for (const length of await lengths()) expect(length).toBeLessThanOrEqual(65_536);
-    // What is copied is whole in any case.
+    // The whole value is copied, even if only a part is shown.
     await page.getByRole('button', { name: 'Copy Payload' }).click();
     await expect.poll(() => page.evaluate('navigator.clipboard.readText()')).toContain('"id": 9007199254740991');
     for (let left = 3; left > 0; left--) {
@@ -118,7 +118,7 @@ export function valueFlows(gateway: Gateway): void {
     await reopen(page, gateway, `#/stopwatch/greeter?step=handle.run&from=${from}&to=${to}`);
     const { steps, from: start } = (await (await answer).json()) as Measured;
     const { heat } = steps[0]!;
-    // A cell of the minute in which one of its jobs was accepted, too.
+    // A cell whose minute is also that in which one of its jobs was accepted.
     const minuteOf = (time: string) => Math.floor(Date.parse(time) / minuteMs);
     const job = jobs.find(({ created_at: created, completed_at: ended }) => minuteOf(created) === minuteOf(ended!))!;
     const cell = heat.findLast(({ at }) => minuteOf(at) === minuteOf(job.created_at))!;
