@@ -7,7 +7,7 @@ import { readHouse } from './house.ts';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const termsMax = 40;
 
-/** The anchors that GitHub makes of headings. */
+/** As GitHub makes anchors of headings. */
 const anchors = new Set(
   [...read('contract.md').matchAll(/^#+ (.+)$/gm)].map(([, heading]) =>
     heading!

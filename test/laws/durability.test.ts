@@ -1,4 +1,4 @@
-// Each sentence of docs/durability.md names an existing test, by words of its title.
+// Each sentence of docs/durability.md names a test that is there, by words of the title of the test.
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';

@@ -6,7 +6,7 @@ export type Problem = { readonly path: string; readonly rule: string };
 
 /** From the top down: a floor imports only itself and what lies below it. */
 const floors = ['cli', 'http', 'service', 'actors', 'config', 'runtime'];
-/** Directories that may import every floor, and that no floor imports. */
+/** May import every floor, and nobody imports them. */
 const visitors = ['bench', 'packaging', 'test', 'examples', 'ui'];
 /** What an actor's folder may import of another's: messages, stored records, views, and numbers that any thread may read. */
 const publicOfActors = /^actors\/[^/]+\/(protocol\.ts|gauges\.ts|records\/|views\/)/;
@@ -183,7 +183,7 @@ function checkTypeNames(files: readonly SourceFile[]): Problem[] {
   return found;
 }
 
-/** Cycles of imports: each once, with its files in order. */
+/** Each cycle once, with the way around it. */
 function checkCycles(files: readonly SourceFile[]): Problem[] {
   const byPath = new Map(files.map(file => [file.path, file]));
   const done = new Set<string>();

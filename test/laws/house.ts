@@ -1,12 +1,12 @@
-// The source files of the project as the laws see them: path, text and imports.
+// The source files of the project as the laws see them: path, text, and whom each imports.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 
 export type SourceFile = {
-  /** The path relative to the root of the project, with slashes. */
+  /** From the root of the project, with slashes. */
   readonly path: string;
   readonly text: string;
-  /** Paths of imported files of the project. */
+  /** Paths of files of the project, as the text names them. */
   readonly imports: readonly string[];
   /** Names of imported packages, without paths inside them. */
   readonly packages: readonly string[];

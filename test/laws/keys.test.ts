@@ -1,4 +1,4 @@
-// Every key of config.yaml and manifest.yaml is described in its schema, and the pages generated from the schemas are up to date.
+// Every key of config.yaml and manifest.yaml is described in its schema, and the pages made of the schemas are up to date.
 //
 // A description is made of sentences: what the key is for, with its unit, then "Default: `30s`." (or in words: "Default: no limit."), then
 // "Example: `[a, b]`." where it helps. test/unit/config/defaults.test.ts compares the quoted defaults with what is loaded.

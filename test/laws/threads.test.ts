@@ -10,7 +10,7 @@ const entries = [
   'runtime/host/process/host-main.ts',
   'runtime/host/thread/thread.ts',
 ];
-/** Each of these packages takes a tenth of a second of a start. */
+/** Each costs a start a tenth of a second. */
 const parsers = ['yaml', 'ajv', 'commander', 'pino', 'uWebSockets.js'];
 
 const files = new Map(readHouse(fileURLToPath(new URL('../..', import.meta.url))).map(file => [file.path, file]));
@@ -18,7 +18,7 @@ const files = new Map(readHouse(fileURLToPath(new URL('../..', import.meta.url))
 /** Imports that a file loads at once, without imports of types and dynamic ones. */
 const atOnce = /^(?:import|export)\s(?!type\b)[^'";]*?['"]([^'"]+)['"]/gm;
 
-/** The chain of imports from the entry to each package. */
+/** The way from the entry to each package. */
 function packagesLoadedBy(entry: string): Map<string, string> {
   const ways = new Map([[entry, entry]]);
   const packages = new Map<string, string>();

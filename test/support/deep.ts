@@ -1,7 +1,7 @@
 // Whether the long proofs run in full (`npm run test:deep`) or in part (`npm test`).
 export const isDeep = process.env['TEST_DEEP'] === '1';
 
-/** The number of repetitions of a proof in this run. */
+/** How much of a proof this run does. */
 export function cyclesOf(proof: { readonly deep: number; readonly quick: number }): number {
   return isDeep ? proof.deep : proof.quick;
 }

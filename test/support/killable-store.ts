@@ -1,4 +1,4 @@
-// A ledger on disk that can be killed without ending this process: its files are copied, and the copy is recovered.
+// A ledger on disk that can be killed without its process: what is on disk at that moment is copied, and the copy is recovered.
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { churnBytesMin, segmentBytesMin } from '../../runtime/commit-log/log-sizes.ts';

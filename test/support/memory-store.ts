@@ -16,8 +16,8 @@ type Entry = { readonly key: Buffer; readonly value: Uint8Array };
 type Sheet = { readonly entries: Map<string, Entry> /** In order. */; readonly names: string[] };
 
 /**
- * `beforeCommit` may throw StoreFull or StoreFault; the batch then leaves no trace. With
- * `copies: false`, the store keeps the values of a batch themselves, so nobody may change them.
+ * `beforeCommit` may throw StoreFull or StoreFault; the batch then leaves no trace. With `copies: false`, the store keeps the values of a batch
+ * themselves, so nobody may change them.
  */
 export function openMemoryStore(
   beforeCommit: (batch: Batch) => void = () => {},
@@ -92,7 +92,7 @@ function openMemory<T extends string>(
 
 /** How many of the sorted keys are below this one. */
 function placeOf(keys: readonly string[], key: string): number {
-  // Most new keys are greater than all others.
+  // Most new keys come behind all others.
   if (keys.length > 0 && keys[keys.length - 1]! < key) return keys.length;
   let low = 0;
   for (let high = keys.length; low < high; ) {

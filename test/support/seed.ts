@@ -1,4 +1,4 @@
-// The seed for random values of tests: the same in every run, unless TEST_SEED gives another number, or `random`.
+// The seed of what tests draw at random: the same in every run, unless TEST_SEED gives another number, or `random`.
 import fc from 'fast-check';
 
 const given = process.env['TEST_SEED'] ?? '20260101';

@@ -125,7 +125,7 @@ test('the summary has every status, runs too, and outlives a kill', async () => 
   const run = await gateway.run('held', { gate: 'all' });
   await gateway.noted('start', 2);
   const settled = { succeeded: 3, failed: 1, timed_out: 0, dead: 0, cancelled: 0 };
-  // The run and its job are running.
+  // The run and its job.
   expect(await stats(gateway)).toEqual({ queued: 0, running: 2, ...settled });
   await gateway.restart();
   await gateway.noted('start', 3);

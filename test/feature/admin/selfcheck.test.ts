@@ -375,7 +375,7 @@ describe('Of a store with jobs of every kind', () => {
   });
 });
 
-/** Rewrites the block of the job with changed groups, and maybe with another payload. */
+/** Writes the block of the job with other groups, and maybe with another payload. */
 function regroup(
   batch: Batch,
   reader: Reader,

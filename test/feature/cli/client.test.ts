@@ -1,4 +1,4 @@
-// How the command reacts to services that are broken, hostile or unreachable.
+// What the command makes of services that are broken, hostile or away.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,4 +1,4 @@
-// Completion scripts in real shells; a shell that is not installed is skipped.
+// Completion scripts do in a real shell what they promise; a shell that is not installed is skipped.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,7 +8,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { scopes } from '../../../config/section/scope.ts';
 import { headgate } from './headgate.ts';
 
-/** The text up to the cursor, and the offered completions. */
+/** What is typed up to the cursor, and what is offered. */
 const cases: readonly (readonly [typed: string, offered: string])[] = [
   ['headgate jo', 'job'],
   ['headgate config ', 'check lock show schema'],

@@ -1,4 +1,4 @@
-// The command as a process: behaviour that only a real process shows.
+// The command as a process: what only the process itself shows.
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

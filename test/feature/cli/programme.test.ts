@@ -1,4 +1,4 @@
-// The tree of commands: each has a description, an example that fits, and answers in JSON.
+// The tree of commands: each is described, shown by an example that fits it, and answers in JSON.
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';

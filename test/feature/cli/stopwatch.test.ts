@@ -1,4 +1,4 @@
-// A comparison of two windows of the stopwatch: which differences stand out, and how they are shown.
+// Two windows of the stopwatch against each other: which differences stand out, and how they are shown.
 import { expect, test } from 'vitest';
 import {
   compare,
@@ -14,7 +14,7 @@ import { type TerminalLine, writeLine } from '../../../cli/terminal/text.ts';
 
 const [from, to] = ['2026-01-31T12:00:00.000000Z', '2026-01-31T13:00:00.000000Z'];
 
-/** Figures of samples that all took the same time. */
+/** Samples that all took about as long. */
 function figures(count: number, us: number): StepFigures {
   return { sample_count: count, p50_us: us, p95_us: us, p99_us: us, max_us: us };
 }

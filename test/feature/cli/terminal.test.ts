@@ -1,4 +1,4 @@
-// Output for people: sanitized text, tables, durations, plots, trees, graphs.
+// What people see: text made harmless, tables, durations, plots, trees, graphs.
 import { expect, test } from 'vitest';
 import type { TreeJob } from '../../../cli/client/jobs.ts';
 import { JobTree } from '../../../cli/terminal/job-tree.ts';

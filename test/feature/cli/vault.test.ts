@@ -1,4 +1,4 @@
-// The commands that manage the vault: what they send, from where they read values, and where values must never be.
+// The commands that manage the vault: what they send, where values come from, and where they never are.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

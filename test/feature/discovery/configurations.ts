@@ -1,4 +1,4 @@
-// The configurations whose documents are kept: both examples, and one with everything that is difficult for documents.
+// The configurations whose documents are kept: both examples, and one with everything that is awkward.
 import { rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Config } from '../../../config/config.ts';

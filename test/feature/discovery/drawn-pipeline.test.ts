@@ -1,4 +1,4 @@
-// GET /pipeline/{pipeline}: a pipeline for drawing, without the values that it passes on.
+// GET /pipeline/{pipeline}: a pipeline as it is drawn, without the values that it passes on.
 import { expect, test } from 'vitest';
 import { shareGateway } from '../../service/gateway/gateway.ts';
 import { echo } from '../../service/gateway/sources.ts';

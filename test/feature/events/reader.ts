@@ -10,7 +10,7 @@ export type Seen = { readonly id: string; readonly type: string; readonly data: 
 
 export type Source = { readonly seen: Seen[]; readonly source: EventSource; opens: number };
 
-/** Opens a standard EventSource; resolves when it is open. */
+/** A standard EventSource. Resolves when it is open. */
 export async function openSource(gateway: Gateway, query = '', token = everythingToken): Promise<Source> {
   const source = new EventSource(`${gateway.url}/events${query}`, {
     fetch: (url, init) => fetch(url, { ...init, headers: { ...init.headers, Authorization: `Bearer ${token}` } }),
@@ -56,7 +56,7 @@ export function openRaw(gateway: Pick<Gateway, 'url'>, query = '', token = every
   return reader;
 }
 
-/** The content of a chunked body. */
+/** What a chunked body holds. */
 export function bodyOf(text: string): string {
   const body = text.slice(text.indexOf('\r\n\r\n') + 4);
   return body.replaceAll(/(?:^|\r\n)[0-9a-f]+\r\n/gi, '');

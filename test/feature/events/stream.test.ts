@@ -1,4 +1,4 @@
-// GET /events over HTTP: what it contains, who may read it, filters, and what a reader gets that reconnects.
+// GET /events over HTTP: what is written, who may read it, what is filtered, and what a reader that comes back gets.
 import { expect, test } from 'vitest';
 import { everythingToken, writeConfiguration } from '../../service/gateway/configuration.ts';
 import { type Job, shareGateway, startGateway } from '../../service/gateway/gateway.ts';
@@ -220,7 +220,7 @@ test('more than the ring holds gives a gap with the number lost, and then goes o
 
 test('a restart: the client comes back by itself, hears of the gap, and ids go on', async () => {
   const gateway = await startGateway({ plugins });
-  // From here on, the service keeps the same address.
+  // From now on at the same address.
   const { host } = new URL(gateway.url);
   await gateway.term();
   writeConfiguration(gateway.directory, { plugins, api: { listen: host } });

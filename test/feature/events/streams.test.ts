@@ -29,7 +29,7 @@ function observe(hub: Hub, count: number): void {
   hub.observe([group]);
 }
 
-/** An outlet that keeps what was written; while it is shut, it takes no writes. */
+/** An outlet that remembers what was written; while it is shut, writes do not get through. */
 class Glass implements StreamOutlet {
   text = '';
   writes = 0;
@@ -215,7 +215,7 @@ it('ten readers that never read cost a bounded number of bytes, and the others n
   const gateway = await startGateway();
   const { hub, events } = gateway.engine;
   onTestFinished(() => gateway.server.close());
-  /** The bytes that were written to each stream after the server had said that it is full. */
+  /** What was written to each stream after the server had said that it is full. */
   const streams: { waiting: number; longest: number; isFull: boolean }[] = [];
   const open = events.open.bind(events);
   events.open = options => {

@@ -67,7 +67,7 @@ export function makeTree(tree: Tree): string {
   return directory;
 }
 
-/** Runs a process plugin as a host does: in its directory, with a line on stdin and hardly any environment. */
+/** Runs a process plugin as a host does: a line on stdin, in its directory, hardly any environment. */
 export function runPlugin(name: string, line: string): unknown {
   const file = pluginFile(name);
   const env = { PATH: process.env['PATH'] };
@@ -76,7 +76,7 @@ export function runPlugin(name: string, line: string): unknown {
   return JSON.parse(stdout);
 }
 
-/** The beginnings of license texts, by which licenses are recognized. */
+/** The beginnings of texts by which licenses are known. */
 export const texts = {
   MIT: `MIT License\n\nCopyright (c) 2019-2021 Someone\n\nPermission is hereby granted, free of charge, to any person obtaining a copy
 of this software and associated documentation files (the "Software"), to deal

@@ -13,7 +13,7 @@ const inspector = await importPlugin<HandleModule>('dependency-report/inspector/
 const reporter = await importPlugin<HandleModule>('dependency-report/reporter/index.mjs');
 
 const lockfile = JSON.parse(readFileSync(join(projectRoot, 'package-lock.json'), 'utf8'));
-// The lockfile also has optional packages for other systems, which are not installed.
+// Optional packages for other systems are locked and not installed.
 const locked = Object.entries(lockfile.packages as Record<string, Locked>)
   .filter(([path]) => path !== '' && existsSync(join(projectRoot, path, 'package.json')))
   .map(([path, entry]) => ({ path, entry, name: entry.name ?? path.slice(path.lastIndexOf('node_modules/') + 13) }))

@@ -1,4 +1,4 @@
-// Licenses in the dependency report: recognized by their texts, read from claims, and compared.
+// Licenses in the dependency report: known by their texts, read from claims, and compared.
 import { describe, expect, it } from 'vitest';
 import { importPlugin, makeTree, type Tree, texts } from './fixture.ts';
 

@@ -59,7 +59,7 @@ async function failures(query: string, gateway: Gateway = shared): Promise<Page>
   return body as unknown as Page;
 }
 
-/** The page, once the index has counted `count` failed jobs of the plugin. */
+/** The page once the index has counted so many failed jobs of the plugin. */
 function counted(plugin: string, count: number, gateway: Gateway = shared): Promise<Page> {
   return until(`${count} failures of ${plugin}`, async () => {
     const page = await failures(`plugin=${plugin}&limit=200`, gateway);
@@ -278,7 +278,7 @@ test('the examples of docs/failures.md list, count and rerun the jobs of a group
   expect((await counted('shown', 4)).failures).toMatchObject([{ fingerprint, count: 4 }]);
 });
 
-/** The groups with the sums of their trends, because an hour may begin between two reads, which moves all counts. */
+/** The groups with the sums of their trends: an hour may begin between two reads, which moves all counts. */
 const withoutHours = ({ failures }: Awaited<ReturnType<typeof counted>>) =>
   failures.map(group => ({ ...group, trend: group.trend.reduce((sum, count) => sum + count, 0) }));
 

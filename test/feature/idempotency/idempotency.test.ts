@@ -40,7 +40,7 @@ test('the same request with the same key gets the first answer again and enqueue
     expect(first.status).toBe(202);
     await shared.settled(String(first.body['job_id']));
     const before = await jobs(shared);
-    // The order of keys in an object does not matter.
+    // The order of keys in an object says nothing.
     expect(await post(shared, path, `first again ${path}`, { b: [2], a: 1 })).toEqual(first);
     expect(await jobs(shared)).toBe(before);
   }

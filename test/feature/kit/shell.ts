@@ -8,7 +8,7 @@ import type { Gateway } from '../../service/gateway/gateway.ts';
 
 const bash = promisify(execFile);
 
-/** Resolves with what the commands print on stdout. The address in pages is replaced by that of the gateway. */
+/** Resolves with what the commands print on stdout. The address that pages use stands for that of the gateway. */
 export async function runInShell(gateway: Gateway, text: string): Promise<string> {
   const folder = join(gateway.directory, 'shell');
   mkdirSync(folder, { recursive: true });

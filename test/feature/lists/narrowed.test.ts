@@ -27,7 +27,7 @@ const asked = fc.record({
   limit: fc.integer({ min: 1, max: 6 }),
 });
 
-/** When a job was accepted, which in these ledgers is always at a whole millisecond. */
+/** When a job was accepted: the blocks of these ledgers are accepted at whole milliseconds. */
 const acceptedUs = ({ id }: NaiveJob) => 1000 * blockKeyMs(blockOf(parseId(id)!));
 
 test.each(storages)(

@@ -27,7 +27,7 @@ const names = [
   'headgate_schedule_fires_total',
 ] as const;
 
-/** The series of these counters whose value has decreased, or which are gone. */
+/** Each series of these counters that has become less, or is gone. */
 function lost(before: Scrape, after: Scrape): string[] {
   const counted = before.series.filter(({ name }) => (names as readonly string[]).includes(name));
   return counted
@@ -48,7 +48,7 @@ test('the counters count each job once over kills, and go on when retention has 
     const now = await scrape(gateway);
     if (before) expect(lost(before, now)).toEqual([]);
     before = now;
-    // At this restart, some jobs have not ended, and the index lacks most of the ended ones.
+    // Some of the jobs have not ended, and the index lacks most of those that have.
     await gateway.restart();
   }
   const command = { plugin: 'echo', command: 'handle', source: 'api' };

@@ -288,7 +288,7 @@ test('metrics.listen serves the metrics without a token, and nothing else', asyn
 
 test('while the ledger cannot commit, a scrape is answered, and says how old its figures are', async () => {
   const lock = join(gateway.directory, 'data', 'gate.lock');
-  // While another process has this lock, each commit of the ledger waits.
+  // The ledger waits with each commit while another process has this lock.
   const holder = spawn('flock', ['--exclusive', lock, 'sh', '-c', 'echo held; cat'], {
     stdio: ['pipe', 'pipe', 'ignore'],
   });

@@ -1,11 +1,11 @@
-// Parses a scrape as strictly as the two formats are defined, and checks it with Debian's promtool, if that is installed.
+// Reads what a scrape returns, as strictly as the two formats are defined, and asks Debian's promtool where it is installed.
 import { spawnSync } from 'node:child_process';
 import type { Gateway } from '../../service/gateway/gateway.ts';
 
 export const hasPromtool = spawnSync('promtool', ['--version'], { stdio: 'ignore' }).status === 0;
 if (!hasPromtool) console.log('SKIPPED: what needs promtool (Debian package prometheus), which is not installed');
 
-/** The complaints of promtool; empty if there are none. */
+/** What promtool complains about; empty: nothing. */
 export function promtool(words: readonly string[], input = ''): string {
   const { status, stdout, stderr } = spawnSync('promtool', words, { input, encoding: 'utf8' });
   const complaints = stderr.trim();
@@ -42,7 +42,7 @@ export class Scrape {
     if (twice.length > 0) throw new Error(`these series are there twice: ${twice.join(', ')}`);
   }
 
-  /** The series of this name with these labels, and maybe others. */
+  /** The series of this name that have these labels, perhaps among others. */
   all(name: string, labels: Series['labels'] = {}): Series[] {
     const wanted = Object.entries(labels);
     return this.series.filter(each => each.name === name && wanted.every(([label, v]) => each.labels[label] === v));

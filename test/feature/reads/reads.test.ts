@@ -50,7 +50,7 @@ async function longestPauseMs(gateway: Gateway, act: () => Promise<unknown>): Pr
   return pausesSince(gateway.directory, startMs)[0]?.workMs ?? 0;
 }
 
-/** Calls /healthz until the work is done; returns the number of answers. */
+/** Keeps asking after the health of the service until the work is done; how often it was answered. */
 async function healthyDuring(gateway: Gateway, work: Promise<unknown>): Promise<number> {
   let isOver = false;
   void work.finally(() => {
@@ -244,7 +244,7 @@ test('when the thread dies, what was asked of it is refused or cut, and the serv
   );
   const { job_id: id } = await gateway.finished('large/handle', { text: 'one two three ' });
   const { body } = await gateway.call('POST', '/pipeline/wide', { payload: { count: 10_000 } });
-  // The thread dies while an answer is only partly read.
+  // Half of an answer has been read when the thread dies.
   const streamed = await new Promise<IncomingMessage>(resolve => {
     const path = `${gateway.url}/job/${body['job_id']}/tree`;
     get(path, { headers: { Authorization: `Bearer ${everythingToken}` }, agent: false }, resolve);

@@ -1,4 +1,4 @@
-// The search over more logs than fit into a chunk, and chunks whose logs are all pruned.
+// The search over more logs than a chunk holds, and chunks of which all logs are pruned.
 import { expect, onTestFinished, test } from 'vitest';
 import { JournalFollower } from '../../../actors/index/journal-follower.ts';
 import { chunkLogs, LogSet } from '../../../actors/index/records/log-set.ts';

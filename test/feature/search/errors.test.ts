@@ -1,4 +1,4 @@
-// Jobs by the words of their last error, against a naive matcher: by the index, by a walk through the unsuccessful jobs, and by both.
+// Jobs by the words of their last error, against a naive matcher: by the index, by the walk through what did not succeed, and both.
 import { expect, test } from 'vitest';
 import { JournalFollower } from '../../../actors/index/journal-follower.ts';
 import { parseQuery } from '../../../actors/index/records/words.ts';

@@ -1,4 +1,4 @@
-// The feed of the journal: each consumer gets each entry once, in order, however many entries it takes at a time.
+// The feed: each consumer gets each entry once, in order, however many of them it takes at a time.
 import { expect, it } from 'vitest';
 import type { JournalConsumer } from '../../../actors/index/consumer.ts';
 import { FailureIndex } from '../../../actors/index/failure-index.ts';

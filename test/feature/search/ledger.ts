@@ -1,4 +1,4 @@
-// A ledger in memory for lists and search: jobs are written and pruned as the job actor does it.
+// A ledger in memory for lists and search: jobs are written by the completions as the job actor writes them, and pruned as it prunes.
 
 import { CompletionWriter } from '../../../actors/job/completion-writer.ts';
 import { Gauges } from '../../../actors/job/gauges.ts';

@@ -1,4 +1,4 @@
-// The search against a naive matcher: whatever was logged and pruned, and in whatever steps the index took it.
+// The search against a naive matcher: whatever was logged and pruned, in whatever steps the index grew.
 
 import { expect, test } from 'vitest';
 import { JournalFollower } from '../../../actors/index/journal-follower.ts';

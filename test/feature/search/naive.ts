@@ -1,4 +1,4 @@
-// A naive matcher for the search language of docs/search.md, and random queries.
+// A naive matcher, as docs/search.md describes the language, and queries for it.
 import { fc } from '../../support/seed.ts';
 import { sentence } from './stories.ts';
 
@@ -8,7 +8,7 @@ function naiveWords(text: string): string[] {
   return folded.match(/[\p{sc=Han}]|[a-z0-9]+/gu) ?? [];
 }
 
-/** A term is a sequence of words; a star makes the last one a prefix. */
+/** Each term is words side by side; a star makes a prefix of its last word. */
 export type Term = { readonly words: readonly string[]; readonly isPrefix: boolean };
 
 /** Whether each term stands within one of the texts. */

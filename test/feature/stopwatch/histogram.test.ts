@@ -1,4 +1,4 @@
-// Histograms: percentiles within their error bound, in memory, encoded, and merged.
+// Histograms: percentiles within their bound, in memory, encoded, and put together.
 
 import { expect, it } from 'vitest';
 import { bucketOf, Histogram, middleOf, percentileErrorMax } from '../../../actors/index/records/histogram.ts';

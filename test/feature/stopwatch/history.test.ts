@@ -1,4 +1,4 @@
-// The history of a step over a window, compared with counts from the samples themselves: percentiles, cells, exemplars.
+// The history of a step over a window, against what is counted from the samples themselves: percentiles, cells, exemplars.
 import { expect, it } from 'vitest';
 import { bucketOf, Histogram, octaveOf, percentileErrorMax } from '../../../actors/index/records/histogram.ts';
 import { minuteUs, pageKey } from '../../../actors/index/records/stopwatch.ts';

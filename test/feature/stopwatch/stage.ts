@@ -55,7 +55,7 @@ export function stage() {
   };
   const end = (atUs: number, queuedUs: number, ranUs: number, attempt = 1, final = true) =>
     endAll([{ atUs, queuedUs, ranUs, attempt, final }]);
-  /** Restarts the indexer. */
+  /** The indexer is restarted. */
   const again = () => {
     consumer = new Stopwatch(stores);
   };
@@ -64,7 +64,7 @@ export function stage() {
     writeHoldEnd(ledger, batch, { atUs, plugin, command });
     ledger.commit(batch);
   };
-  /** Adds these jobs to the ledger. */
+  /** From now on the ledger has these jobs. */
   const store = (ids: readonly Uint8Array[]) => {
     const batch = ledger.batch();
     for (const id of ids) batch.put('blocks', Buffer.from(blockOf(id)), Buffer.of(0));

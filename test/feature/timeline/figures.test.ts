@@ -20,7 +20,7 @@ import { fc } from '../../support/seed.ts';
 const key = makeBlockKeys(() => 1).next(1);
 const stepOf = (step: string): StepName => ({ pipeline: 'p', step, phase: null, plugin: 'echo', command: 'say' });
 
-/** Job number `n`, with times relative to 1,000 µs. */
+/** A job of index `n` with times relative to 1,000. */
 function job(n: number, status: Status, [created, started, ended]: readonly (number | null)[], ran?: number): TimedJob {
   const at = (us: number | null | undefined) => (us == null ? null : 1_000 + us);
   const [startedUs, endedUs] = [at(started), at(ended)];
@@ -162,7 +162,7 @@ test('counts add up, buckets have each start and end once, and the named jobs ar
   );
 });
 
-/** The critical path through these jobs, each of which leads to the next. */
+/** The path through these jobs, each of which leads to the next. */
 function pathOf(jobs: readonly PathJob[], fromUs: number, endedUs: number | null, jobsMost?: number): CriticalPath {
   function* before({ id }: PathJob): Sliced<PathJob | null> {
     yield;

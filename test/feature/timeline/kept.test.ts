@@ -34,7 +34,7 @@ test('that of an open job is read again each time', async () => {
 });
 
 test('beyond the limit, the one that was read least recently is dropped', async () => {
-  // Each timeline takes about 12 KiB.
+  // Each takes about 12 KiB.
   const { read } = stage([over, over, over], 30 * 2 ** 10);
   const [first, second] = [await read(0), await read(1)];
   expect(await read(0)).toBe(first);

@@ -49,7 +49,7 @@ async function listen(server: 'uws' | 'node', name: PairName) {
   return { listener, streams, shown, scratch, port: listener.port };
 }
 
-/** Opens a connection that is kept open. */
+/** A connection that stays. */
 async function stay(port: number, servername: string) {
   const socket = connect({ port, host: '127.0.0.1', servername, ca: authorities });
   onTestFinished(() => void socket.destroy());

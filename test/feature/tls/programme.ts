@@ -1,4 +1,4 @@
-// The command in a process of its own: the authorities that a process trusts are fixed at its start.
+// The command in a process of its own: what a process trusts is fixed at its start.
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 

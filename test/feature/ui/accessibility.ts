@@ -14,7 +14,7 @@ const furtherRows = ['main tbody tr:nth-child(n + 12)', 'main li:nth-child(n + 1
 /** How many screens one test checks, each in a page of its own. */
 const groupSize = 6;
 
-/** `within`: a selector for the part to check; without it, the whole page is checked. */
+/** `within`: a selector of the part to look at, if it is not the whole page. */
 type Look = { readonly rules?: readonly string[]; readonly within?: string | undefined };
 
 async function violationsOf(page: Page, { rules, within }: Look = {}): Promise<string[]> {
@@ -149,7 +149,7 @@ export function accessibilityChecks(gateway: Gateway, seeded: () => Seeded, admi
   });
 }
 
-/** By how many px the text of the dialog is wider than its space. */
+/** By how much the text of the dialog is wider than its room, in px. */
 const overflow = `(body => body.scrollWidth - body.clientWidth)(document.querySelector('dialog[open] > div'))`;
 
 /** Looks at the dialog that opens, clicks beside its controls, which does nothing, and closes it. */

@@ -1,4 +1,4 @@
-// Sixty texts that would run a script if a page used them as markup, as a URL, as a style or as a part of a script.
+// Sixty texts that would run a script in a page that took them for markup, for a URL, for a style or for a piece of a script.
 const call = 'alert(1)';
 
 const tags = [

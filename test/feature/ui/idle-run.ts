@@ -1,4 +1,4 @@
-// A run with idle time, for flows of its page.
+// A run whose time has an idle part, for flows of its page.
 
 import type { RunStep, RunTimeline } from '../../../ui/screens/run/timeline.ts';
 import type { Gateway } from '../../service/gateway/gateway.ts';

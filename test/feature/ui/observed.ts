@@ -103,7 +103,7 @@ export class ObservedPage {
     return this.page.evaluate('seen') as Promise<Observations>;
   }
 
-  /** All requests so far, except those for events. */
+  /** All requests so far but those for events. */
   async asked(): Promise<readonly Asked[]> {
     return (await this.seen()).asked.filter(({ path }) => !path.startsWith('/events'));
   }

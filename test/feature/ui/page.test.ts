@@ -1,4 +1,4 @@
-// The dashboard in a real browser: what the page does by itself, announces, prints and copies, and what happens when its token ends.
+// The dashboard in a real browser: what the page does by itself, what it says, prints and copies, and what becomes of it when its token ends.
 // The tests share one browser and one service.
 import { beforeAll, describe } from 'vitest';
 import { shareGateway } from '../../service/gateway/gateway.ts';

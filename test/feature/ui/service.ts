@@ -1,4 +1,4 @@
-// The service for the tests and pictures of the dashboard: the plugin of docs/tour.md, and others that fail, wait and answer.
+// The service that the tests and pictures of the dashboard look at: the plugin of docs/tour.md, and others that fail, wait and answer.
 import type { Settings } from '../../service/gateway/configuration.ts';
 import { everythingToken } from '../../service/gateway/configuration.ts';
 import type { Gateway } from '../../service/gateway/gateway.ts';

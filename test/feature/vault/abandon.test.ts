@@ -26,7 +26,7 @@ function condition(): string {
 
 const abandoned = () => readdirSync(at.place.statePath).filter(name => name.startsWith('vault-abandoned-'));
 
-/** The place of the vault that was set aside: a state directory, and its key. */
+/** The vault that was set aside, as a state directory with its key. */
 function asidePlace() {
   const [name = ''] = abandoned().filter(one => /^vault-abandoned-\d{8}T\d{9}Z$/.test(one));
   return {

@@ -6,7 +6,7 @@ import { readUnlock } from '../../../actors/vault/unlock-key.ts';
 import { heldVault, type VaultLocation, withHeldStore, withStore } from '../../../cli/vault/offline.ts';
 import { startLoop } from '../../../runtime/loop.ts';
 
-/** Writes `count` deliveries at a time, in µs, to the trail. */
+/** Writes `count` deliveries to the trail, with the time `at` in µs. */
 export function note(place: VaultLocation, count: number, at: number): void {
   withStore(place, store => {
     const { vault } = heldVault(store, place.keys);
@@ -20,7 +20,7 @@ export function note(place: VaultLocation, count: number, at: number): void {
 
 export type Pruned = {
   readonly reply: VaultReply | null;
-  /** The logged problems of the trail and of its export. */
+  /** What was said of the trail, and of its export. */
   readonly problems: readonly string[];
   readonly turns: number;
 };

@@ -102,7 +102,7 @@ test('a new key that stderr does not take is not put in force', async () => {
   expect(opens({ ...at.place.keys, variable: env.HEADGATE_VAULT_KEY })).toBe(true);
 });
 
-/** Runs the built command with a stdout that takes nothing. */
+/** The built command, with a stdout that takes nothing. */
 async function toFullDisk(words: string): Promise<{ readonly status: number | null; readonly stderr: string }> {
   const full = openSync('/dev/full', 'w');
   const child = spawn(process.execPath, ['dist/cli/main.js', 'vault', ...words.split(' '), '--config', at.directory], {

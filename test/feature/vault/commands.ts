@@ -25,7 +25,7 @@ export class VaultCommands {
     });
   }
 
-  /** Runs `headgate vault WORDS`. */
+  /** `headgate vault WORDS`. */
   readonly run = (words: string, env: { readonly [name: string]: string } = {}): Promise<Outcome> =>
     headgate(['vault', ...words.split(' '), '--config', this.directory, '--json'], { env });
 }

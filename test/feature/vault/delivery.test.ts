@@ -44,7 +44,7 @@ test('an instance gets what its own principal is granted, and each delivery is a
   const masked = { one: '[SECRET:one]', two: '[SECRET:two]' };
   const job = await gateway.finished('worker/handle');
   expect(job.result).toMatchObject({ result: masked, state_updates: masked, logs: [{}, {}] });
-  // The principal of a plugin has the name of the instance, and the kind `plugin`; these two have none.
+  // A plugin's principal has the name of the instance and the kind `plugin`: `twin` has none, and `other` is a consumer.
   for (const name of ['twin', 'other']) expect((await gateway.finished(`${name}/handle`)).result!.result).toEqual({});
   const about = { actor: 'dispatcher', principal: 'worker', secret: null, outcome: 'ok', code: null };
   expect(deliveries()).toMatchObject([{ ...about, secrets: ['one', 'two'], jobs: [job.job_id] }]);

@@ -35,7 +35,7 @@ test(`${cycles} kills lose no acknowledged write, and break neither vault nor tr
   await vault.do('principal', { name: 'worker', kind: 'plugin' });
   const acknowledged: string[] = [];
 
-  /** Writes secrets until the service is gone. */
+  /** Writes until the service is gone. */
   async function write(cycle: number, writer: number, onWritten: () => void): Promise<void> {
     for (let n = 0; ; n++) {
       const name = `s-${cycle}-${writer}-${n}`;

@@ -1,4 +1,4 @@
-// The audit trail is bounded: pruned records were verified, and exported if configured; the rest of the trail and the files still verify.
+// The audit trail is bounded: what is pruned was verified, and exported where that is wanted; the rest still verifies, and so do the files.
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -28,7 +28,7 @@ const old = recordsPerTurnMax + 200;
 const young = 5;
 const afterOldUs = madeUs + 2 * hourUs;
 
-/** A vault whose trail has its first record, `old` records of the same time, and `young` ones ten hours later. */
+/** A vault whose trail has its first record, `old` ones of then, and `young` ones of ten hours later. */
 function agedVault(): VaultLocation {
   const directory = mkdtempSync(join(tmpdir(), 'headgate-prune-'));
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }));

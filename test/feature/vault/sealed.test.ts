@@ -38,7 +38,7 @@ test('a mistyped key costs the backlog nothing, and it goes on with the right on
   ids.push(await gateway.submit('plain/handle'));
   expect(await standing()).toEqual(['queued 0']);
   expect((await gateway.call('GET', '/job-logs?plugin=plain')).body['total']).toBe(0);
-  // The job that was running is held, too.
+  // The one that was running is held, too.
   expect((await gateway.call('GET', '/analytics/queue')).body).toMatchObject({ held_count: backlog + 2 });
   // `waits_for` is missing if the ledger takes long to answer.
   const waits = async () => (await gateway.call('GET', `/job/${ids[0]}`)).body['waits_for'];
@@ -98,7 +98,7 @@ test.each(losses.slice(0, cyclesOf({ deep: losses.length, quick: 1 })))(
       status: 'failed',
       failures: [{ invariant: 'vault_audit_is_whole', detail: expect.stringContaining(missing) }],
     });
-    // An operator who takes the key away says by this that there is no vault.
+    // Whoever takes the key away says that there is no vault.
     renameSync(vault.place.keys.file, `${vault.place.keys.file}.away`);
     await gateway.call('POST', '/system/reload');
     expect(await gateway.settled(id)).toMatchObject({ status: 'succeeded', result: { result: { names: [] } } });

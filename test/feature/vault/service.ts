@@ -1,4 +1,4 @@
-// A gateway with a vault, which is created before its start, and called with the admin token.
+// A gateway with a vault: made before its start, and asked with the admin token.
 import { join } from 'node:path';
 import { type AuditLine, type AuditPages, readAudit } from '../../../cli/vault/audit.ts';
 import { initVault } from '../../../cli/vault/init.ts';

@@ -72,7 +72,7 @@ const whole = head(Buffer.byteLength(body)) + Buffer.from(body).toString('latin1
 const isAnswered = (text: string) => text.endsWith('}');
 const send = async () => (await exchange(server.port, [whole], isAnswered)).text;
 
-/** A sender that stops in the middle of the body, and the answer that it gets. */
+/** A sender that stops in the middle, and what it is answered. */
 function begin(length: number, bytes: number): { readonly socket: Socket; answer: string } {
   const socket = connect(server.port, '127.0.0.1').on('error', () => {});
   onTestFinished(() => void socket.destroy());

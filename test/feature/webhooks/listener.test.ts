@@ -1,4 +1,4 @@
-// The webhook listener: which deliveries become jobs, and every refusal with its status.
+// The webhook listener: what becomes a job, and every refusal with its status.
 import { expect, test } from 'vitest';
 import { everythingToken } from '../../service/gateway/configuration.ts';
 import { shareGateway } from '../../service/gateway/gateway.ts';

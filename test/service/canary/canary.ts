@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 export type Form = { readonly form: string; readonly bytes: Buffer };
 export type Secret = { readonly name: string; readonly forms: readonly Form[] };
 
-/** A secret is recognised by so many of its first characters (or bytes), so that one that was cut off is found too. */
+/** A secret is recognised by this many of its first characters or bytes, so that one that was cut off is found too. */
 const headMax = 24;
 /** A text that is shorter, or has fewer different characters, could occur by chance. */
 const headMin = 10;

@@ -128,7 +128,7 @@ test('plugins that give their secrets back in every way', async () => {
     expect((await gateway.call('GET', path)).status).toBe(200);
 });
 
-/** A response may repeat a name that its caller has sent, but none of these secrets, which stand in places for other values. */
+/** A response may repeat a valid name that its caller has sent; the secrets in these requests are not valid names. */
 test('callers that give secrets where they do not belong', async () => {
   const bodies = [
     { name: value, value },

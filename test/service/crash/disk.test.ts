@@ -109,7 +109,7 @@ test.skipIf(!isMounted)(
   },
 );
 
-/** Calls until a call is refused; returns the refusal. */
+/** Calls until a call is refused; what the refusal was. */
 async function callOneByOne(gateway: Gateway, accepted: string[]) {
   for (;;) {
     const answer = await gateway.call('POST', '/plugin/echo/handle', { payload: { text: 'x'.repeat(500) } });

@@ -1,4 +1,4 @@
-// Reads the journal of the crash test's plugins, and reports what must not have happened.
+// Reads the journal of the crash test's plugins, and tells what must not have happened.
 
 /** The test itself writes `service` (a service is up), `hosts` (the hosts were killed) and `seen` (the end of the job was read). */
 export type Line = {

@@ -50,7 +50,7 @@ export function handle(request) {
 }
 `;
 
-/** Adds up the results of a fan-out. */
+/** Adds up what a fan-out brought. */
 const adding = `${notes}
 export function handle(request) {
   const note = begin(request);

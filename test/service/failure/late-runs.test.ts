@@ -1,4 +1,4 @@
-// Runs whose deadline has passed, or that have expired, when the service starts: none of their jobs starts, however many there are.
+// Runs that are past their deadlines or have expired by the time of a start: none of their jobs starts, however many they are.
 import { expect, it } from 'vitest';
 import { formatId, type JobId } from '../../../runtime/ids.ts';
 import { Ledger } from './ledger.ts';

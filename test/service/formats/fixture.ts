@@ -1,4 +1,4 @@
-// States as earlier formats wrote them: how one is stored in files, and how it is put into the directory of a gateway.
+// States as earlier formats wrote them: how one is kept as a file, and how it comes into the directory of a gateway.
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
@@ -61,7 +61,7 @@ export function placeFixture(gateway: Gateway, name: string, { vault }: Fixture)
   writeFileSync(join(data, 'vault.key'), Buffer.from(vault.keyBase64, 'base64'), { mode: 0o600 });
 }
 
-/** Stores the state of a killed gateway, with its commit log, as the fixture `<format>-<shows>`; returns its format. */
+/** Keeps the state of a gateway that has been killed, as `<format>-<shows>`, with the log that a start applies; returns its format. */
 export function keepFixture(gateway: Gateway, shows: string, fixture: Omit<Fixture, 'vault'> & FixtureVault): number {
   const data = join(gateway.directory, 'data');
   const { settings, ids, adminToken, secret } = fixture;

@@ -39,7 +39,7 @@ test.each(opened)('a state of format %s', async name => {
   // The plugin `mending` stops failing.
   gateway.open('mended');
   await gateway.start();
-  // The start writes a backup of a state of an older format before it changes the state.
+  // A state of an older format was backed up before the start changed it.
   const backups = join(gateway.directory, 'backups');
   const [written] = existsSync(backups) ? readdirSync(backups) : [];
   expect(written !== undefined).toBe(formatOf(name) !== formatVersion);
@@ -71,7 +71,7 @@ test.each(opened)('a state of format %s', async name => {
   expect((await ends('fanned')).result?.result).toEqual({ succeeded: 3 });
   expect((await gateway.tree(ids['emitted']!)).map(({ plugin }) => plugin)).toEqual(['emitter', 'pipeline', 'echo']);
 
-  // Jobs that were queued, running or waiting for a retry end.
+  // What was queued, running or to be retried ends.
   gateway.open('later');
   expect(await ends('retried')).toMatchObject({ status: 'succeeded', attempt: 2 });
   for (const id of ['running', 'queued-0', 'queued-4']) expect((await ends(id)).status).toBe('succeeded');

@@ -50,7 +50,7 @@ export function makeJudge(routes: readonly Route[]): Judge {
     return lower === 'post' ? match.place.routes.POST : undefined;
   }
 
-  /** Codes for a method that the path lacks. Only who may use the path is told of the method, so 403 and 404 codes of its routes are allowed. */
+  /** Codes for a method that the path lacks: also the 403 and 404 codes of its routes, because only callers who may use the path get 405. */
   function codesAt({ target }: Request): Set<ProblemCode> {
     const match = router.match(target.split('?')[0]!);
     const routes = typeof match === 'string' ? [] : Object.values(match.place.routes);

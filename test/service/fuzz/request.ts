@@ -31,7 +31,7 @@ export const plain: Request = {
   raw: null,
 };
 
-/** The packets in which the request is sent. */
+/** The packets. */
 export function packetsOf(request: Request): Buffer[] {
   const bytes = request.raw ?? written(request);
   if (request.cut === null) return [bytes];

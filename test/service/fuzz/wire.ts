@@ -4,9 +4,9 @@ import { connect, type Socket } from 'node:net';
 export type Answer = {
   readonly kind: 'answer';
   readonly status: number;
-  /** By name in lower case; the last value if a name is repeated. */
+  /** By lower-case name; the last of each. */
   readonly headers: ReadonlyMap<string, string>;
-  /** Empty for a stream of events, which is closed after its head. */
+  /** Empty for a stream of events, which is let go once its head is there. */
   readonly body: Buffer;
   /** The number of bytes behind the answer. */
   readonly surplus: number;
@@ -144,7 +144,7 @@ function dechunked(bytes: Buffer): Part | null {
   }
 }
 
-/** Sends each part in a packet of its own. */
+/** Each part travels by itself. */
 async function send(socket: Socket, parts: readonly Buffer[], endsAtOnce: boolean): Promise<void> {
   for (const part of parts) {
     if (socket.destroyed) return;

@@ -353,7 +353,7 @@ export class Gateway {
     if (this.#child) {
       const hosts = childrenOf(this.pid);
       await this.kill9();
-      // A host that is still starting would create its directory again after its removal.
+      // A host that was just starting would make its directory again.
       await until('its hosts are gone', () => !hosts.some(pid => livingStat(pid) !== null));
     }
     return this.#directory === null ? [] : this.#traces.sweep(this.#directory, this.#launch.environment ?? {});

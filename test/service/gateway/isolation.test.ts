@@ -1,4 +1,4 @@
-// A plugin that ends its host again and again: after the first times it runs in a host of its own, and other plugins go on as usual.
+// A plugin that ends its host again and again: after the first times its jobs run in the host for isolated plugins, and other plugins go on as usual.
 import { expect, test } from 'vitest';
 import { endedHostsMax } from '../../../actors/job/dispatch/quarantine.ts';
 import { cyclesOf } from '../../support/deep.ts';

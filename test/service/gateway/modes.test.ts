@@ -45,7 +45,7 @@ test('a state directory that others may enter holds no file that they may read',
   // Files of plugins have the mode that the umask of the start gives them.
   expect(['by-worker', 'by-program'].map(name => modeOf(join(gateway.directory, name)))).toEqual([0o644, 0o644]);
 
-  // A start takes the permissions for other users from existing files of the state.
+  // A start removes the permissions of other users on existing files of the state.
   await gateway.term();
   for (const name of ['data.mdb', 'lock.mdb', 'search/data.mdb']) chmodSync(join(state, name), 0o644);
   await gateway.start();

@@ -47,7 +47,7 @@ async function startAt(time: string, given = settings) {
     const { body } = await gateway.call('GET', '/schedules');
     return Object.fromEntries((body['schedules'] as Schedule[]).map(schedule => [schedule.id, schedule]));
   };
-  /** The histories of these schedules, once no job is running; oldest first, as `outcome due (missed)` or `reason first count`. */
+  /** The histories once no job is running, oldest first, as `outcome due (missed)` or `reason first count`. */
   const told = async (ids: readonly string[], isDone: (all: { [id: string]: Schedule }) => boolean = () => true) => {
     const schedules = await until('the schedules have fired', async () => {
       const found = await all();

@@ -11,7 +11,7 @@ const hasUws = spawnSync(process.execPath, ['-e', "require('uWebSockets.js')"], 
 
 let packed: Packed;
 let home: string;
-/** An empty project with the tarball installed. All tests use it; the one that removes files from it comes last. */
+/** An empty project with the tarball installed; all tests use it, the one that slims it last. */
 let directory: string;
 beforeAll(() => {
   home = mkdtempSync(join(tmpdir(), 'headgate-pack-'));

@@ -131,7 +131,7 @@ export const accessTable: readonly Access[] = [
   }),
 ];
 
-/** Whether a caller with these scopes sees the outcome of a job. */
+/** What a caller with these scopes gets to see of a job's outcome. */
 export const outcomeTable: readonly (readonly [path: string, scopes: readonly ScopeName[], shown: boolean])[] = [
   ['/job/JOB', ['jobs:status:ro'], false],
   ['/job/JOB?wait=30s', ['jobs:status:ro'], false],

@@ -11,12 +11,12 @@ import { Judge } from './power-cuts/judges.ts';
 import { hasStrace, ledgerFiles, readCalls } from './strace.ts';
 import { callOnce, workload } from './workload.ts';
 
-/** One in so many trials is run. With 1, each call fails with each fault; otherwise the faults take turns. */
+/** One in so many calls is tried: with 1, each call with each fault; otherwise each tried call with one fault, by turns. */
 const step = countOf({ deep: 4, quick: 20 });
 const rounds = 3;
 /** The time for an answer, and for the end of a service that cannot go on. */
 const hangMsMax = 5_000;
-/** The time for a job to end, with retries and pauses, on a busy machine. */
+/** For a job to end: retries, pauses and a busy machine included. */
 const endMsMax = 30_000;
 /** More calls than any trial makes: the fault never strikes. */
 const never = 65_535;

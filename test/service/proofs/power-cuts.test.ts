@@ -14,7 +14,7 @@ import { type Call, hasStrace, readCalls } from './strace.ts';
 import { callOnce, workload } from './workload.ts';
 
 const images = countOf({ deep: 2000, quick: 20 });
-/** Of each so many images, a service is started on the last one, and runs all its jobs to their end. */
+/** On the last of each so many images, a service is started, which has to run all jobs to their end. */
 const startedEvery = cyclesOf({ deep: 50, quick: 20 });
 const rounds = cyclesOf({ deep: 25, quick: 4 });
 /** How likely a cut keeps a sector that was not synced. */
@@ -124,7 +124,7 @@ type Cut = {
   readonly number: number;
 };
 
-/** Simulates `images` power cuts, at moments that are spread over all changes of the disk. */
+/** Cuts the power so many times, at moments that are spread over all changes of the disk. */
 async function cut(
   { images, ignoresSyncs }: { readonly images: number; readonly ignoresSyncs: IgnoredSyncs },
   look: (cut: Cut) => Promise<void>,

@@ -41,7 +41,7 @@ export type KnownAttempt = {
   readonly completedUs: number;
   readonly body: Body;
 };
-/** A job as it is known from the commits; it is kept here after retention has removed it. */
+/** A job as it is known from the commits, kept when retention has taken it. */
 export type KnownJob = {
   readonly id: string;
   readonly plugin: string;
@@ -178,7 +178,7 @@ export class Commits {
     this.#countedRuns.compare();
   }
 
-  /** Checks every invariant of every record. */
+  /** Every invariant of every record. */
   all(): void {
     for (const table of this.#invariants.keys()) {
       for (const { key } of [...this.#reader.scan(table, {})]) this.#ask(table, key, null);

@@ -1,4 +1,4 @@
-// The counts of open runs that each definition must have: worked out from the records of runs that the commits write.
+// What the counts of each definition's open runs must say: worked out from the records of runs that the commits write.
 import { decodeAccepted } from '../../../actors/pipeline/records/accepted-runs.ts';
 import { readCountsOf } from '../../../actors/pipeline/records/run.ts';
 import { noRuns, readRunCounts } from '../../../actors/pipeline/records/run-counts.ts';

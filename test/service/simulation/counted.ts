@@ -1,4 +1,4 @@
-// The counters that must be on disk: worked out from the jobs and attempts of the commits.
+// What the counters on disk must say: worked out from the jobs and attempts that the commits bring.
 import { isDeepStrictEqual } from 'node:util';
 import {
   type CommandTotals,

@@ -7,9 +7,9 @@ import type { Scenario } from './faults.ts';
 
 export type WorldDisk = {
   readonly store: Store;
-  /** The process has ended, cleanly or not, and the next one opens the store that it left. */
+  /** The process has ended, in good order or not, and another opens what it has left. */
   restart(isClean: boolean): void;
-  /** Makes a checkpoint now and then. */
+  /** Now and then, a checkpoint. */
   step(): void;
   close(): void;
 };

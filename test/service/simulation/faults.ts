@@ -1,4 +1,4 @@
-// The faults of a world: each has a name, and a probability that the seed of the world draws from a short list.
+// The faults of a world: each has a name, and a probability that its seed draws from a short list.
 import { Dice } from './dice.ts';
 
 /** The probabilities from which a seed draws for each fault. */

@@ -1,4 +1,4 @@
-// Keys of records as strings, for use as keys of maps.
+// Keys of records as names in maps.
 
 /** The key, or a part of it. */
 export function textOf(key: Uint8Array, from = 0, to = key.length): string {

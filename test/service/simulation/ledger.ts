@@ -52,7 +52,7 @@ export class Ledger {
   #alarms: { readonly [actor: string]: number } = {};
   /** Whether the process is gone: nothing that it still does has an effect outside. */
   isGone = false;
-  /** The newest configuration is last; earlier ones may be in force as long as messages wait. */
+  /** The newest is last; those before it may be in force as long as messages wait. */
   readonly configs: Config[];
   readonly #outside: Outside;
   readonly #startedMs: number;
@@ -113,7 +113,7 @@ export class Ledger {
     this.#lifecycle.loop.deliver(actor, message);
   }
 
-  /** Begins a graceful stop. */
+  /** A stop in good order begins. */
   stop(replyTo: ReplyTo): void {
     this.#lifecycle.stopping(replyTo);
     this.deliver('job', { kind: 'stop', replyTo, graceMs: 0 });

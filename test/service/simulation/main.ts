@@ -31,9 +31,9 @@ const without = new Set(values.without.split(',').filter(name => name !== ''));
 /** Worlds allocate much that lives only for a turn; with a large young generation, it is not copied. */
 const heap = ['--max-semi-space-size=64'];
 
-/** How many seeds a worker gets at a time. */
+/** Seeds that a worker is handed at once. */
 const chunkSeeds = 20;
-/** Progress is printed after each so many seeds. */
+/** Progress is told every so many seeds. */
 const toldSeeds = 1000;
 type Chunk = { readonly from: number; readonly to: number };
 type Compared = { [what: string]: number };

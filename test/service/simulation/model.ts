@@ -31,13 +31,13 @@ export type Past = {
   readonly prunedAt: (id: string) => number | null;
   readonly code: PluginCode;
   readonly jobsPerRootMax: number;
-  /** How many attempts the job may have, and whether it may be retried. */
+  /** Attempts that the job may have; and whether it may be retried. */
   readonly attemptsOf: (job: KnownJob) => { readonly attemptsMax: number; readonly retrySafe: boolean };
   /** The pipelines that may have been in force at this commit: several if they may have changed in it. */
   readonly pipelinesAt: (commit: number) => readonly (readonly Pipeline[])[];
 };
 
-/** How much was compared, because a comparison of nothing proves nothing. */
+/** How much was compared: a comparison of nothing proves nothing. */
 export type Compared = {
   jobs: number;
   runs: number;

@@ -89,7 +89,7 @@ export function phasesHold(jobs: Jobs, generations: Generations, run: KnownJob, 
     const places = new Set(first.map(({ place }) => place));
     holds(places.size === first.length, () => `the run ${run.id} has gone through ${phase} more than once`);
     holds(own.length === 0 || hasStarted, () => `no job of the run ${run.id} has started, and ${phase} has begun`);
-    // Not sure: if several definitions are possible, if the tree is full, or if a foreach may have no elements.
+    // With several possible definitions, or a full tree, a missing phase is no fault; nor is it if its `foreach` may have no elements.
     const isSure = others.length === 0 && !isCut && !/cannot continue|stopped|no longer stored/.test(error);
     const isOver = error.includes(`${phase}: took longer than`) || error.includes(`${phase}: cancelled by`);
     const isDue = phase === 'finally' || (last.status === 'failed' && run.group.run === null);

@@ -1,13 +1,13 @@
-// Bugs that are planted in the product to see whether the simulation finds them: one patch of a line or two for each bug.
+// Bugs that are planted in the product to see whether the world finds them: a patch each, of a line or two.
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { transformSync } from '@swc/wasm-typescript';
 
 export type Patch = {
   readonly name: string;
-  /** What the product does wrong with this bug. */
+  /** What the product does wrong with it. */
   readonly what: string;
-  /** The file that the patch changes, relative to the root of the project. */
+  /** The file that it changes, from the root of the project. */
   readonly path: string;
   readonly before: string;
   readonly after: string;
@@ -34,7 +34,7 @@ function parsePatch(name: string, text: string): Patch {
   return { name, what, path, before: side('+'), after: side('-') };
 }
 
-/** The source with the bug in it; null if the lines of the patch are not in it exactly once, so that the patch must be written anew. */
+/** The file with the bug in it; null: its lines do not stand there exactly once, and the patch must be written anew. */
 export function planted({ before, after }: Patch, source: string): string | null {
   const at = source.indexOf(before);
   if (at < 0 || source.indexOf(before, at + 1) >= 0) return null;

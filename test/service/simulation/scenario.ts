@@ -13,7 +13,7 @@ export const turnsDefault = 200;
 export type Ran = {
   readonly scenario: Scenario;
   readonly turns: number;
-  /** What broke, and where; null if nothing did. */
+  /** What broke, and where; null: nothing. */
   readonly problem: string | null;
   readonly compared: (Compared & { readonly acted: number }) | null;
   /** How often each fault struck. */

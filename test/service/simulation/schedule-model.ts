@@ -57,7 +57,7 @@ export function schedulesOf(dice: Dice): readonly ScheduleDefinition[] {
 
 export class ScheduleModel {
   readonly #reader: Reader;
-  /** Occurrences that have fired, by schedule and due time. */
+  /** Occurrences that have fired: id and due time. */
   readonly #fired = new Set<string>();
   #firing: readonly Fired[] = [];
   readonly #definitions: ReadonlyMap<string, ScheduleDefinition>;
@@ -180,7 +180,7 @@ export class ScheduleModel {
     }
   }
 
-  /** Jobs begin or wait as `if_running` says: with `skip` and `queue` none begins before the end of the job before. */
+  /** Jobs begin, or wait, as `if_running` wants it: with `skip` and `queue` none begins before the end of the job before. */
   #begin(batch: WriteBatch, own: readonly Fired[]): void {
     const waiting: Fired[] = [];
     for (const fired of [...this.#waiting, ...own]) {

@@ -1,4 +1,4 @@
-// The filters of actions: how they are drawn, and which jobs must match them.
+// The filters of actions: those that are drawn, and the jobs that must match them.
 import { errorLine, fingerprintOf, patternOf } from '../../../actors/index/records/fingerprint.ts';
 import { hasFingerprint } from '../../../actors/index/views/jobs-of-failure.ts';
 import { type JobOperation, type Moment, noSelection, type Selection } from '../../../actors/job/records/action.ts';

@@ -24,7 +24,7 @@ type Limits = {
 };
 export type Generation = { readonly pipelines: readonly Authored[]; readonly config: Config };
 
-/** Plugins that pipelines use: each allows enough attempts to survive its own failures and some lost hosts. */
+/** Plugins that pipelines use: each may be retried often enough to outlast its own failures and some lost hosts. */
 const inPipelines = ['a', 'a', 'a', 'single', 'program', 'keeper'] as const;
 /** Plugins that callers call. */
 export const called = [

@@ -34,7 +34,7 @@ export class Times {
   /** Deadlines of runs in the last commit. */
   readonly #deadlines: Uint8Array[] = [];
   #asked = firstAsk;
-  /** How much was checked, because a check of nothing proves nothing. */
+  /** How much was looked at: a comparison of nothing proves nothing. */
   readonly seen = { woken: 0, expired: 0, late: 0 };
 
   constructor(reader: Reader, commits: Commits, dice: Dice) {

@@ -6,7 +6,7 @@ import type { Json } from '../../../runtime/packing.ts';
 import { configKeys, type Key, manifestKeys } from './keys.ts';
 import { loaded } from './sandbox.ts';
 
-/** The value in "Default: `…`.", parsed as in a file. */
+/** The value between the quotes of "Default: `…`.", as a file would have it. */
 function defaultOf({ said }: Key): Json | undefined {
   const written = /Default: `([^`]+)`\.( |$)/.exec(said)?.[1];
   return written === undefined ? undefined : plainValue(parseTree('default', Buffer.from(written)).root!);

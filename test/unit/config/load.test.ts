@@ -1,4 +1,4 @@
-// What a valid configuration becomes: defaults, merging, paths, tokens, webhooks; and how it is found and read.
+// What a right configuration becomes: defaults, merging, paths, tokens, webhooks; and how it is found and read.
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-// Discovery, manifests and instances of valid plugins.
+// Discovery, manifests and instances of plugins that are right.
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-// Bodies while they arrive: they are whole at the end, and stay within their own limit and the limit of all bodies.
+// Bodies while they arrive: whole at the end, within their own limit and that of all together.
 import { expect, test } from 'vitest';
 import { BodyRoom, RequestBody } from '../../../http/body.ts';
 

@@ -165,7 +165,7 @@ export class MemoryEngine implements Engine {
   isStopping = false;
   /** Whether too many callers wait, so that no more may. */
   isCrowded = false;
-  /** Called with each run for whose end a caller waits. */
+  /** Called with every run that is waited for. */
   onWatched: (id: JobId, settled: () => void) => void = () => {};
   /** If set, the pages of every tree. */
   pages: (() => readonly JobView[]) | null = null;

@@ -2,7 +2,7 @@
 import { type JsonPart, jsonChunks } from '../../../service/json/chunks.ts';
 import type { AnswerSink, ReadAnswer } from '../../../service/reads/reads.ts';
 
-/** The answer to a read: whole, or in pieces as its reader takes them. */
+/** Whole, or in pieces as its reader takes them. */
 export function readAnswer(parts: Iterable<JsonPart>): ReadAnswer {
   const chunks = jsonChunks(parts)[Symbol.iterator]();
   const first = nextPiece(chunks);

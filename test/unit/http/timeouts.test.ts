@@ -1,4 +1,4 @@
-// Connections that the server closes because nothing more arrives. The tests wait for its time-outs side by side.
+// Connections that the server closes when nothing more comes. The tests wait for its time-outs side by side.
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { can } from './differences.ts';
 import { type Gateway, startGateway } from './gateway.ts';

@@ -1,4 +1,4 @@
-// The clock of the service while the clock of the system is set.
+// The clock of the service while the one of the system is set.
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { type SystemClock, systemClock } from '../../../runtime/clock.ts';
 

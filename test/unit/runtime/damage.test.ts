@@ -47,7 +47,7 @@ function put(store: Store, round: number, records: number): void {
   store.commit(batch);
 }
 
-/** A copy of the sound ledger, with `damage` done to its file. */
+/** A copy of the sound ledger with this done to its file. */
 function damaged(name: string, damage: (file: string) => void): string {
   const path = join(directory, name.replaceAll(/\W/g, '_'));
   mkdirSync(path);

@@ -166,7 +166,7 @@ it('cuts the errors of jobs before they leave the ledger, never within a charact
   expect(completed).not.toHaveProperty('errors');
 });
 
-/** Each of the jobs 0 to 9 is a tree, except that 2, 3 and 4 descend from 1: 2 is a run, 3 a step of it, 4 a step of a run that it calls. */
+/** Jobs 0 to 9 are trees of their own but for 2, 3 and 4, which descend from 1: 2 is a run, 3 a step of it, 4 a step of a run that it calls. */
 function origins(): Origins & { work: number } {
   const id = (index: number) => idAt((jobs('job.completed', 10) as JobObservations).ids, index);
   const runs: { readonly [index: number]: readonly string[] } = { 2: [], 3: [id(2)], 4: [id(9), id(2)] };

@@ -1,4 +1,4 @@
-// The delay of a thread's event loop, as another thread reads it.
+// How late the event loop of a thread is, as another thread reads it.
 import { afterEach, expect, test, vi } from 'vitest';
 import { LoopDelay } from '../../../runtime/loop-delay.ts';
 

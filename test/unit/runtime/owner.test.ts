@@ -50,7 +50,7 @@ function ownerOnceOpen(path: string): object | null {
   return owner;
 }
 
-/** Starts a process that runs this code and then waits; returns its pid. */
+/** A process that runs this code, and then waits. */
 async function start(code: string): Promise<number> {
   const child = spawn(process.execPath, ['-e', `${code}; setInterval(() => {}, 1000); console.log()`]);
   onTestFinished(() => void child.kill('SIGKILL'));
@@ -303,7 +303,7 @@ test('a process that reads sees each turn whole while the owner commits, makes c
           await copyLedger(path, ${JSON.stringify(to)});
           console.log('copied');`,
       );
-    // Gives the process of the copy time to start.
+    // Lets the process of the copy start.
     await new Promise(setImmediate);
   }
   await copied;
@@ -327,7 +327,7 @@ async function processWith(path: string, code: string): Promise<ChildProcessBySt
   return child;
 }
 
-/** Has a process commit to the ledger, and kills it. */
+/** A process commits, and is killed. */
 async function crashed(path: string): Promise<void> {
   const writer = await processWith(
     path,

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 
-/** The C library fills freed memory with this byte, and allocated memory with its complement. */
+/** The C library fills what it frees with this byte, and what it hands out with its complement. */
 const filling = 0x5a;
 
 const writer = `

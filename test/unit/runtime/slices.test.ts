@@ -26,7 +26,7 @@ test('what is short does not wait for what is long, whoever was first', async ()
 });
 
 test('many at once take no more of a turn of the loop than one', async () => {
-  // Each reading of the clock takes a millisecond.
+  // Each look at the clock takes a millisecond.
   let nowMs = 0;
   vi.spyOn(performance, 'now').mockImplementation(() => nowMs++);
   onTestFinished(() => void vi.restoreAllMocks());

@@ -102,7 +102,7 @@ function batchOf(store: Store, writes: readonly Write[]): Batch {
   return batch;
 }
 
-/** The results of all kinds of reads of the table, and of these keys. */
+/** All that can be read of the table, and of these keys. */
 function allReads(store: Store, writes: readonly Write[]): object {
   return {
     scanned: read(store, {}),

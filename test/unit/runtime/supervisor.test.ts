@@ -97,7 +97,7 @@ it('waits for a part that is starting when another dies, stops both, and starts 
   };
   const { supervisor, end } = world([a, { child: slow }, c]);
   const started = supervisor.start();
-  // After this, `a` runs.
+  // By then `a` runs.
   await new Promise(setImmediate);
   a.die('gone');
   await new Promise(setImmediate);

@@ -48,7 +48,7 @@ it('counts the jobs that run at the end of each bucket', () => {
 });
 
 it('does not take jobs that were cancelled before they started for ended ones', () => {
-  // Two jobs run while five others, which never started, are cancelled.
+  // Two run while five others, which never started, are cancelled.
   const step = stepWith([
     [2, 0, 0, 0, 0, 0],
     [0, 5, 0, 0, 0, 5],

@@ -47,7 +47,7 @@ export function holdFlows(gateway: Gateway, settings: Settings): void {
       .waitFor();
     const { passed, all } = await doctor(gateway);
     await page.getByText(saidOf(all - passed, all), { exact: true }).waitFor();
-    // Checks that have not passed come first.
+    // What has not passed comes first.
     expect(await first(checks, all - passed)).not.toContainEqual(expect.stringMatching(/^✓/));
     expect(await checks.count()).toBe(all);
 

@@ -1,4 +1,4 @@
-// Hostile texts in everything from outside that the page shows: names, errors, stderr, logs, results, tags, reasons, descriptions, spans, events.
+// Hostile texts in whatever the page shows of others: names, errors, stderr, logs, results, tags, reasons, descriptions, spans, events.
 import { expect, test } from 'vitest';
 import type { Settings } from '../../../service/gateway/configuration.ts';
 import { type Gateway, startGateway } from '../../../service/gateway/gateway.ts';

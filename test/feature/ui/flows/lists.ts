@@ -8,7 +8,7 @@ const rowCount = 1_000;
 /** The rows of a list that are in the document. */
 const drawnMax = 300;
 
-/** The answer of the service, with its first row repeated. */
+/** The service's own answer, with its first row repeated. */
 async function repeated(gateway: Gateway, path: string, of: string, key: string): Promise<object> {
   const { body } = await gateway.call('GET', path);
   const [row] = body[of] as readonly object[];

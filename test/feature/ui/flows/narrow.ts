@@ -4,7 +4,7 @@ import type { Gateway } from '../../../service/gateway/gateway.ts';
 import { visit } from '../browser.ts';
 import { type Seeded, screensOf, shown } from '../screens.ts';
 
-/** By how many px the page, and each of its lists, is wider than its space. */
+/** How much wider the page, and each of its lists, is than its room, in px. */
 const overflow = `[document.documentElement, ...[...document.querySelectorAll('main table[aria-rowcount]')].map(table => table.parentElement)]
   .map(node => node.scrollWidth - node.clientWidth)`;
 

@@ -60,7 +60,7 @@ export function operationFlows(gateway: Gateway, adminToken: () => string): void
     await dialog.getByText('4 jobs match.').waitFor();
     await dialog.getByRole('button', { name: 'Rerun 4' }).click();
     await page.getByText('4 matched.').waitFor();
-    // The new jobs fail with the same error, and join the group.
+    // The new jobs fail alike, and join the group.
     await group.getByRole('link', { name: 'Show the 8 jobs' }).waitFor();
     await group.getByRole('link', { name: 'Search logs' }).click();
     await page.getByRole('heading', { name: 'Logs', level: 1 }).waitFor();
@@ -177,7 +177,7 @@ export function operationFlows(gateway: Gateway, adminToken: () => string): void
     await page.getByText('parcels.label').first().waitFor();
     const steps = page.getByRole('main');
     await steps.getByTitle(newest, { exact: true }).first().waitFor();
-    // Both parcels get a price, and one of them has no carrier.
+    // Both parcels have a price, and one of them no carrier.
     await steps
       .getByText(/\b2 succeeded/)
       .first()

@@ -8,7 +8,7 @@ import { type Seeded, shown } from '../screens.ts';
 
 const focused = "document.activeElement.getAttribute('aria-label') ?? document.activeElement.textContent";
 
-/** Texts whose colour has a contrast of less than 4.5 to white paper. */
+/** Texts whose colour has a contrast of less than 4.5 with paper. */
 const tooPale = `(() => {
   const light = part => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
   const contrast = colour => {

@@ -72,7 +72,7 @@ export function runFlows(gateway: Gateway, seeded: () => Seeded): void {
     const page = await visit(gateway, { at: `#/run/${second}` });
     await page.getByRole('link', { name: 'Compare' }).click();
     await page.getByRole('heading', { name: 'Compare runs', level: 1 }).waitFor();
-    // The run before this one is proposed for the comparison.
+    // The run before it is proposed.
     await expect.poll(() => page.url()).toContain(`a=${first}`);
     await page.getByText(/^B took/).waitFor();
     await page.getByRole('button', { name: 'Swap' }).click();

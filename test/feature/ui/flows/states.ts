@@ -14,7 +14,7 @@ const unknown = '0198c0de-0000-7000-8000-000000000000';
 /** Requests to the API, apart from those with which the page signs in and reads events. */
 const api = /^http:[/][/][^/]+[/](?!ui\b|whoami$|events\b)/;
 
-/** Returns the complaints of axe about each screen, by its name, in light and dark. `ready` resolves when the screen is in the state to check. */
+/** Returns the complaints of axe about each screen, by its name, in light and dark. `ready` resolves when the screen is as it is to be looked at. */
 async function looksAt(
   page: Page,
   gateway: Gateway,

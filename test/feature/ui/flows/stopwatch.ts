@@ -14,7 +14,7 @@ type Figures = { readonly steps: readonly { readonly sample_count: number; reado
 /** A window from and to whole minutes. */
 export type Minutes = { readonly from: string; readonly to: string };
 
-/** Runs jobs of the plugin `step` that wait for `wait` ms. Resolves with the minutes in which they ended. */
+/** Runs jobs of the plugin `step` that wait so long. Resolves with the minutes in which they ended. */
 export async function measuredMinutes(gateway: Gateway, wait: number): Promise<Minutes> {
   const payloads = Array.from({ length: samples }, () => ({ wait }));
   const { body } = await gateway.call('POST', '/plugin/step/handle/batch', { payloads });

@@ -20,7 +20,7 @@ function settings(more: { readonly scopes: readonly string[]; readonly expires_a
   return { plugins: { greeter, worker }, api: { auth: { tokens } } };
 }
 
-/** A proxy of the service. It cuts off the first answer to a path of this pattern after the head and one byte. */
+/** A proxy of the service. Of the first answer to a path of this pattern it sends only the head and the first byte. */
 async function breakingOff({ url }: Site, path: RegExp): Promise<Site> {
   let isBroken = false;
   const proxy = createServer((call, answer) => {

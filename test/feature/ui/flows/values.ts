@@ -1,4 +1,4 @@
-// Flows that look at details: large values of a job, the list of jobs at an earlier time, the jobs of a cell of the heat map.
+// Flows that look closely: large values of a job, the list of jobs at an earlier time, the jobs of a cell of the heat map.
 import { expect, test } from 'vitest';
 import type { Gateway, Job } from '../../../service/gateway/gateway.ts';
 import { until } from '../../../service/gateway/until.ts';

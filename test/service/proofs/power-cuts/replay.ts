@@ -3,7 +3,7 @@ import { relative } from 'node:path';
 import { bytesOf, type Call, fileOf, plain } from '../strace.ts';
 import { Disk, type Write } from './disk.ts';
 
-/** What callers know, by the answers that the service had begun to send. */
+/** What callers had been told: by the answers that the service had begun to send. */
 export type Told = {
   /** Jobs that were answered with 202. */
   readonly accepted: Set<string>;
@@ -100,7 +100,7 @@ export class Replay {
     return true;
   }
 
-  /** Applies a call that opens a file or changes a name. */
+  /** A file is opened, or its name changes. */
   #name({ name, words, result }: Call): boolean {
     const [from, to] = bytesOf(words).map(bytes => this.#inside(plain(bytes.toString('latin1'))));
     if (name === 'openat') return from != null && this.#open(from, words, result!);

@@ -80,7 +80,7 @@ test('each attempt is found again, as the latest, by its number, and in ranges',
   );
 });
 
-/** A store with these first attempts of neighbouring jobs, which ended in one commit. */
+/** A store with these first attempts of neighbours, which ended together. */
 function storeOf(attempts: readonly Attempt[]) {
   const store = openMemoryStore();
   const writer = new AttemptWriter();

@@ -12,7 +12,7 @@ const world = () =>
     dice(1),
   );
 
-/** Has the host return all jobs of its latest frame; the result is their number. */
+/** The host returns all jobs of the frame that was sent last. Returns their number. */
 function giveBack(world: Simulation, reason: ReturnReason): number {
   const { frame, slot } = world.held.pop()!;
   const tasks = frame.payloads.map((_, task) => task);

@@ -10,7 +10,7 @@ import { openMemoryStore } from '../../../support/memory-store.ts';
 import { bareJobActor } from './bare-job-actor.ts';
 
 type Move =
-  /** `over`: the run ends in the turn in which it begins. */
+  /** `over`: it ends in the turn that it begins in. */
   | { readonly begin: string; readonly by?: string; readonly parent?: JobId; readonly over?: boolean }
   | { readonly end: JobId; readonly of: string };
 

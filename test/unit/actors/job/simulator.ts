@@ -40,7 +40,7 @@ export type Faults = {
   readonly returned: number;
   readonly hostLost: number;
   readonly serviceKilled: number;
-  /** A plugin or a command is removed from the configuration, or all are put back. */
+  /** A plugin, or a command, is taken out of the configuration, or all are put back. */
   readonly reconfigured: number;
   /** A task of a plugin whose name begins with `killer` ends its host. */
   readonly killing: number;
@@ -84,7 +84,7 @@ export class Simulation {
   readonly killed: HostSlotName[] = [];
   nowUs = 1_700_000_000_000_000;
   alarmUs: number | null = null;
-  /** The latest answer to the question what a job waits for. */
+  /** The last answer to what a job waits for. */
   waits: Waits | null = null;
   /** Plugins whose jobs the sealed vault holds. */
   readonly sealed = new Set<string>();
@@ -105,7 +105,7 @@ export class Simulation {
   #looks = 0;
   #due = false;
   #asks = 0;
-  /** The latest reported state of the queue. */
+  /** The last state of the queue. */
   #queue: QueueReply | null = null;
   #life = 0;
 
@@ -259,7 +259,7 @@ export class Simulation {
     while (this.step());
   }
 
-  /** Ends the host with all frames that it holds. */
+  /** The host dies with all it holds. */
   kill(slot: HostSlotName): void {
     for (const other of this.held.filter(held => held.slot === slot)) this.held.splice(this.held.indexOf(other), 1);
     this.killed.push(slot);

@@ -1,4 +1,4 @@
-// Jobs that wait for a time or in a queue: any of them can be taken out, whatever their number.
+// Jobs that wait for a time or in a line: any of them can be taken out, whatever their number.
 import { expect, test } from 'vitest';
 import { AttemptQueue } from '../../../../actors/job/dispatch/queues.ts';
 import type { OpenAttempt } from '../../../../actors/job/open-attempt.ts';

@@ -15,7 +15,7 @@ export const plugins: Plugins = {
   sink: payload => ({ result: payload }),
 };
 
-/** A stage with one pipeline, `p`. */
+/** One pipeline `p`. */
 export function stage(steps: unknown[], more: object = {}): Stage {
   return new Stage({ plugins, pipelines: [{ name: 'p', steps, ...more }] });
 }

@@ -10,7 +10,7 @@ import type { MapEntry, SourceLocation, SourceNode } from '../../../../config/so
 import { makeSchemaCompiler } from '../../../../runtime/json-schema.ts';
 import type { Json } from '../../../../runtime/packing.ts';
 
-/** The commands of each plugin. */
+/** Plugin -> its commands. */
 export type Commands = { readonly [plugin: string]: readonly string[] };
 
 const compiler = makeSchemaCompiler();

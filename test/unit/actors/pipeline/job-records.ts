@@ -1,4 +1,4 @@
-// The records that the job actor writes of jobs and of their ends, for a stage on which runs are rerun.
+// The records that the job actor writes of jobs and of their ends, for a stage on which runs are run again.
 import { AttemptWriter } from '../../../../actors/job/records/attempts.ts';
 import { BlockBuilder } from '../../../../actors/job/records/block.ts';
 import type { JobGroup, Status, TerminalStatus } from '../../../../actors/job/records/job.ts';

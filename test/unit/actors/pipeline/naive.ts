@@ -1,11 +1,11 @@
-// A naive model of pipelines: recursion over whole values, without turns or bytes. The actor must have the same results.
+// A naive model of pipelines: recursion over whole values, no turns, no bytes. What the actor does must come out the same.
 import type { Json } from '../../../../runtime/packing.ts';
 import type { Outcome } from './stage.ts';
 
 type Map = { [key: string]: Json };
 export type Step = { id: string } & { [key: string]: unknown };
 export type Pipeline = { name: string; on?: string; if?: unknown; steps: Step[] };
-/** A job as it should be created. */
+/** One job as it should come to be. */
 export type Made = { readonly step: string; readonly payload: Json; readonly context: Json };
 export type Run = { readonly status: 'succeeded' | 'failed'; readonly result: Json };
 

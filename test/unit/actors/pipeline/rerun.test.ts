@@ -17,7 +17,7 @@ import { type Job, resultOf, Stage } from './stage.ts';
 type Trace = { readonly id: string; readonly before: readonly string[] };
 type Payload = { readonly [key: string]: Json };
 
-/** The traces in a payload: one if it is a result, several if it comes from a join. */
+/** The traces in a payload: one of a result, several of a join. */
 function tracesIn(value: Json): Trace[] {
   if (typeof value !== 'object' || value === null) return [];
   if ('t' in value) return [value['t'] as Trace];

@@ -35,7 +35,7 @@ export type Job = {
   status: Status;
   body: Body | null;
 };
-/** The code of a plugin: runs one job. */
+/** Runs one job. */
 export type Plugin = (payload: never, job: Job) => Outcome;
 export type Plugins = { readonly [name: string]: Plugin };
 
@@ -56,7 +56,7 @@ export type StageOptions = {
   readonly isSpent?: () => boolean;
   /** How many descendants a root may have; by default 10,000,000. */
   readonly jobsPerRootMax?: number;
-  /** Jobs and their ends are stored as the job actor stores them, so that runs can be rerun. */
+  /** Jobs and their ends are stored as the job actor stores them, so that runs can be run again. */
   readonly keepsRecords?: true;
 };
 
@@ -133,13 +133,13 @@ export class Stage {
     this.turn(turn => this.#actor.reconfigure(configOf(this.#options), turn));
   }
 
-  /** Ends the pause of a pipeline. */
+  /** The pause of a pipeline ends. */
   resume(pipeline: string): void {
     this.paused.delete(pipeline);
     this.turn(() => this.#actor.resumed([{ kind: 'system', name: '', command: null }]));
   }
 
-  /** Calls a pipeline; returns the run's id, or the refusal. */
+  /** Calls a pipeline; the run's id, or the refusal. */
   start(pipeline: string, payload: Json = {}, watch = false): string {
     return this.#start({ pipeline, payload: pack(payload), watch });
   }
@@ -158,7 +158,7 @@ export class Stage {
     return reply.kind === 'accepted' ? formatId(reply.id) : reply.refusal;
   }
 
-  /** Submits a job by a direct call. */
+  /** A job of a direct call. */
   submit(plugin: string, payload: Json = {}): Job {
     const group = {
       submittedBy: 'test',
@@ -239,12 +239,12 @@ export class Stage {
     this.turn(turn => this.#actor.jobsSettled([...groups.values()], turn));
   }
 
-  /** Runs jobs until nothing is left to do. */
+  /** Until nothing is left to do. */
   finish(): void {
     while (this.isBusy) this.work();
   }
 
-  /** Calls a pipeline, and runs all of its jobs. Returns the run's job. */
+  /** Calls a pipeline, and runs all of its jobs; the run's job. */
   run(pipeline: string, payload: Json = {}): Job {
     const id = this.start(pipeline, payload);
     this.finish();

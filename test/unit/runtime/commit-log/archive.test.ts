@@ -1,4 +1,4 @@
-// The queue of segments that wait to be copied: its order, and what happens if copying fails.
+// The queue of segments that wait to be copied: its order, and what happens if they cannot be.
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -43,7 +43,7 @@ test('a segment in use is copied as far as it has turns, then what is added, and
   queue.push([], [{ ...written, usedBytes: 512 }]);
   await queue.settled();
   expect(copied()).toEqual(Buffer.alloc(512, 7));
-  // Bytes that were copied are not read again.
+  // What was copied is not read again.
   writeFileSync(written.path, Buffer.concat([Buffer.alloc(512), Buffer.alloc(7680, 8)]));
   queue.push([], [{ ...written, usedBytes: 1536 }]);
   queue.push([], [{ ...written, usedBytes: 2048 }, segment(9, 0)]);

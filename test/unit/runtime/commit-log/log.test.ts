@@ -55,7 +55,7 @@ function valuesIn(directory: string, from = start, until?: number): string[] {
   return Array.from(turns, ({ bytes }) => Buffer.from(decodeTurn(bytes).values[0]!).toString('latin1').slice(0, 3));
 }
 
-/** Writes the turns; returns the position after each. */
+/** The position after each turn. */
 function write(directory: string, turns: readonly WriteBatch<string>[]): LogPosition[] {
   const log = openWriter(directory);
   const after = turns.map(turn => {

@@ -81,7 +81,7 @@ class Ledger {
     });
   }
 
-  /** What the process has written to stderr. */
+  /** What it has said on stderr. */
   complaint = '';
 
   /** The state that the process prints when the ledger is open; null if it does not open. */
@@ -128,7 +128,7 @@ async function reopened(image: string): Promise<Said | null> {
   return said;
 }
 
-/** A killed ledger: its data file as it was at each of its two checkpoints, and its last state. */
+/** A ledger that was killed: the file as it was at each of its two checkpoints, and what it had at the end. */
 type Killed = {
   readonly path: string;
   readonly synced: readonly string[];

@@ -27,7 +27,7 @@ function commit(store: LedgerStore, name: string, bytes = 100, table: 'names' | 
   store.commit(batch);
 }
 
-/** A copy of the state, as a kill at this moment would leave it. */
+/** The state as a kill would leave it now. */
 function copyOf(path: string): string {
   const copy = newPath();
   cpSync(path, copy, { recursive: true });

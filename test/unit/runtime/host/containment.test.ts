@@ -17,7 +17,7 @@ describe('A worker plugin', () => {
       globalThis.runs = 0;
       export async function handle({ payload }, { signal }) {
         globalThis.runs++;
-        // This is longer than any deadline here, so only the signal ends it.
+        // Longer than any deadline here: only the signal ends it.
         if (payload.wait) await setTimeout(60_000, null, { signal });
         return { result: { runs: globalThis.runs } };
       }`;
@@ -64,7 +64,7 @@ describe('A worker plugin', () => {
 
   it('that costs thread after thread leaves others the one that has their code', async () => {
     const threadOf = `import { threadId } from 'node:worker_threads'; export const handle = () => ({ result: { threadId } })`;
-    // One thread and a spare one.
+    // One thread, and the spare one.
     const stage = new Stage(1).plugin('bad', 'export const handle = () => process.exit(3)').plugin('good', threadOf);
     const { result } = await stage.run('good');
     for (let time = 0; time < 5; time++) {

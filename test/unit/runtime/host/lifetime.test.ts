@@ -151,7 +151,7 @@ describe('When the host dies', () => {
 });
 
 describe('A host that the system does not start', () => {
-  // Node reports the first fault by an event, and throws the second one.
+  // Node tells the first fault by an event, and throws the second.
   it.each(['/no/such/node', '/dev/null/node'])('is tried again, and what was submitted waits (%s)', async bad => {
     const { execPath } = process;
     process.execPath = bad;

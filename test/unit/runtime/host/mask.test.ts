@@ -1,4 +1,4 @@
-// Properties of masking: no value gets through, however it is encoded, and nothing else is changed.
+// Masking: no value gets through, in whatever way it is written, and nothing else is touched. By properties.
 
 import { expect, test } from 'vitest';
 import { LearnedMask, Mask } from '../../../../runtime/host/wire/mask.ts';

@@ -21,7 +21,7 @@ class Pipe extends Writable {
     };
   }
 
-  /** Takes all waiting bytes, and those that are written meanwhile. */
+  /** Takes all that waits, and what is written meanwhile. */
   async flow(): Promise<void> {
     while (this.#take) {
       this.#take();

@@ -25,7 +25,7 @@ const many = { persistent: { jobsMax: null, ageMs: null, pipelined: true } };
 const one = { persistent: { jobsMax: null, ageMs: null, pipelined: false } };
 const pids = ({ outcomes }: FrameEnd) => outcomes.map(({ result }) => result);
 
-/** What the second of three jobs does, and how it ends. The first one succeeds, and the third is returned. */
+/** What the second of three jobs does, and how it ends; the first has succeeded, the third was sent back. */
 const crimes: readonly (readonly [title: string, crime: string, expected: object, job?: Job])[] = [
   ['prints what is not JSON', 'echo hello', { error: expect.stringMatching(/^a line on stdout is not JSON: /) }],
   [

@@ -205,7 +205,7 @@ export class Stage {
     await this.heard('cancelling', new RegExp(`^${frameId} ${task} `));
   }
 
-  /** Sends one job, again if it is returned, and waits for its outcome. */
+  /** Sends one job, again when it is sent back, and waits for its outcome. */
   async run(instance: string, job: Job = {}): Promise<Ended> {
     const { outcomes, lost } = await this.frameUntil(instance, job, ({ returned }) => returned.length === 0);
     if (lost !== null) throw new Error(`no outcome: ${lost}`);
@@ -225,7 +225,7 @@ export class Stage {
     return this.frameUntil(instance, job, ({ returned }) => returned.length === 0);
   }
 
-  /** Waits until the host has reported something of this kind that matches the pattern. */
+  /** Waits until the host has told something of the kind that matches. */
   async heard(kind: Stage['told'][number]['kind'], pattern: RegExp): Promise<Stage['told'][number]> {
     for (;;) {
       const found = this.told.find(

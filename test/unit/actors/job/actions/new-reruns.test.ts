@@ -32,7 +32,7 @@ function add(name: string, command: string, run?: JobId): JobId {
   return parseId(ledger.jobs.at(-1)!.id)!;
 }
 
-/** Starts the job actor over the ledger's store, with a retention that removes each job that nothing needs. */
+/** The job actor over the ledger's store. Retention removes each job that nothing needs. */
 function start(): void {
   const { store } = ledger;
   const jobs = { path: '/state', retention: { jobsMs: 1e12, jobsMax: 0, heldMs }, log: logSizes };

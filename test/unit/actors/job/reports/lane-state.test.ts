@@ -14,7 +14,7 @@ function worldWith(...names: readonly string[]): Simulation {
   return world;
 }
 
-/** Holds all jobs of the plugin from now on. */
+/** All jobs of the plugin wait from now on. */
 function seal(world: Simulation, name: string): void {
   world.sealed.add(name);
   world.tell({ kind: 'holds_changed' });
