@@ -54,7 +54,7 @@ export const handle = ({ event, secrets }) => {
   writeFileSync(data + 'leaked', '--' + Buffer.from(file).toString('base64'));
   writeFileSync(data + 'kept', secrets.minted);
   console.log(log);
-  // `cat` ends with the host, whose end closes its stdin.
+  // cat ends with the host, whose end closes its stdin.
   spawn('cat', ['-', word], { env: { PATH: process.env.PATH, X: variable } });
   throw Object.assign(new Error(error), { retry: false });
 };
