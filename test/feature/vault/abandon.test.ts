@@ -160,7 +160,7 @@ test('kill -9 after each step leaves the old vault, or the one that was set asid
     }
     const decided = withStore(at.place, store => readAbandonment(store) !== null);
     endings.push(decided ? 'aside' : 'old');
-    // The command that reads the condition has completed what was decided.
+    // Opening the store, as the next command does, has completed an abandonment that was decided.
     expect(condition(), `step ${steps}`).toBe(decided ? 'absent' : 'open');
     const { records, broken } = wholeTrail(readAudit(decided ? asidePlace() : at.place, {}));
     expect([records.map(({ op }) => op), broken]).toEqual([['vault.init'], null]);

@@ -1,4 +1,4 @@
-// Requests for actions that are wrong: each is told where, and what would be right (docs/engine.md#actions).
+// Wrong requests for actions: each response says where the mistake is, and what would be right (docs/engine.md#actions).
 import { expect, test } from 'vitest';
 import { shareGateway } from './gateway.ts';
 

@@ -1,4 +1,4 @@
-// Events that branch without end, in the real service: bounded at once and in all, also over kill -9, and nobody else is refused.
+// Events that branch without end, in the real service: limited at a time and in total, also over kill -9, and nobody else is refused.
 import { expect, test } from 'vitest';
 import { startGateway } from './gateway.ts';
 import { until } from './until.ts';

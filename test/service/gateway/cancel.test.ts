@@ -279,7 +279,7 @@ test('called runs are inside, and a step after them never starts', async () => {
   gateway.open('called');
 });
 
-/** Three runs, each started by an event of the run before; a job of each waits for the one place of `single`. Returns the runs. */
+/** Three runs: one by a call, and two that each start by an event of the run before. A job of each waits for the one place of `single`. */
 async function lineOfRuns(): Promise<string[]> {
   const told = { type: 'heard_of', payload: {} };
   const run = await gateway.run('source', { emit: [{ type: 'heard_of', payload: { emit: [told] } }] });

@@ -107,7 +107,7 @@ test('damage in the commit log ends the start with 74 and names the way out: sta
   expect((await gateway.call('GET', '/system/selfcheck')).body).toMatchObject({ failures: [] });
 });
 
-// The last: the ledger cannot be used any more.
+// This test comes last, because the ledger cannot be used after it.
 test('a damaged ledger ends the start and every command on the store with 74, and stays as it is', async () => {
   await gateway.term();
   const file = join(gateway.directory, 'data/data.mdb');

@@ -1,4 +1,4 @@
-// What fails inside the service: nothing that was accepted is lost, and nobody else notices.
+// Failures inside the service: no accepted job is lost, and nobody else notices.
 import { execFileSync } from 'node:child_process';
 import { rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';

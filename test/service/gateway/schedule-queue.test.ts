@@ -32,7 +32,7 @@ async function show(gateway: Gateway, id: string): Promise<Schedule> {
   return body as unknown as Schedule;
 }
 
-/** The jobs of the schedule that wait, oldest first, once there are so many; and the one that runs. */
+/** The jobs of the schedule that wait, oldest first, once there are `count` of them; and the job that runs (`first`). */
 async function queued(gateway: Gateway, id: string, count: number): Promise<{ first: string; waiting: string[] }> {
   return until(`${count} jobs of ${id} wait`, async () => {
     const { history } = await show(gateway, id);

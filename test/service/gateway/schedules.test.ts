@@ -90,7 +90,7 @@ function order(id: string, what: string, body: object = {}, token = everythingTo
   return gateway.call('POST', `/schedule/${id}/${what}`, body, { token, headers });
 }
 
-/** The firings of a schedule, oldest first, once there are so many that have ended. */
+/** The firings of a schedule, oldest first, once `count` of them have ended. */
 async function firings(id: string, count = 1): Promise<readonly Firing[]> {
   return until(`${id} has fired ${count} times`, async () => {
     const ended = (await show(id)).history.filter(({ outcome }) => outcome === 'succeeded').toReversed();

@@ -114,7 +114,7 @@ export class Many {
     const options = { ...this.#where(plan.selection, plan.moment), after };
     const { ids, isEnd } = done(nextMatches(options, 1 + this.#dice.below(pageMax)));
     const step = { kind: 'action_step', id, after, ids: Buffer.concat(ids), isLast: isEnd };
-    // Nobody hears the answer of one that comes again.
+    // This copy, for sending the step again, has an ask of its own.
     this.#sent.push({ ...step, replyTo: this.#ask({ kind: 'step', by }) });
     return { ...step, replyTo: this.#ask({ kind: 'step', by }) };
   }
