@@ -156,6 +156,7 @@ export class Cancelling {
     return this.#pipeline.phaseOf(id)?.name === 'finally';
   }
 
+  /** Cancels a run. `ending`: an earlier cancel is stopping the run, or the run is in `finally` and `force` is not set. */
   cancelRun(turn: Turn, id: JobId, cancel: Cancel, { detached, force } = plainly): OperationOutcome {
     if (this.cancelDelayedRun(turn, id, cancel)) return 'done';
     const { cancels, setAside } = this.#state;

@@ -84,6 +84,7 @@ export class Cancels {
     return new Set(Array.from(this.#marks.values(), ({ id }) => keyText(blockOf(id))));
   }
 
+  /** The mark of this job or run, otherwise its detached cancel. Undefined: it has neither. */
   of(id: JobId): Cancel | undefined {
     return this.own(id) ?? (this.detached.size > 0 ? this.detached.of(id) : undefined);
   }
