@@ -278,8 +278,8 @@ export class Dispatcher {
 
   /**
    * Handles tasks that a host returns. A task that may have begun is charged if its command must not run twice. Any other task waits again,
-   * unless its job was cancelled or is past its deadline. If the task may have begun, or if a quarantine host returns it, it waits as a
-   * suspect.
+   * unless its job was cancelled, has expired or is past its deadline. If the task may have begun, or if a quarantine host returns it, it
+   * waits as a suspect.
    */
   returned(turn: Turn, slotName: HostSlotName, frameId: number, tasks: readonly number[], reason: ReturnReason): void {
     const slot = this.#slots.get(slotName)!;
@@ -368,7 +368,7 @@ export class Dispatcher {
     turn.after(() => this.#outstanding.finished(slot.name, frame.id));
     countFinished(slot, frame);
     for (const { open } of frame.jobs) {
-      // If this holds, only jobs that are delayed or have a record in `retries` can need the decoded block. For these, it is read again.
+      // Releases a block once only delayed jobs, and jobs with a record in `retries`, can still need it. For these jobs, it is read again.
       if (open.inFlight === 0 && open.next === open.count && !open.hasReturned) this.#state.release(open);
     }
   }

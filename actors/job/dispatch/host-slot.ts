@@ -130,7 +130,7 @@ function fairShare(slots: readonly HostSlot[], waiting: number): number {
   return Math.max(1, Math.floor(waiting / (framesPerPlace * places)));
 }
 
-/** The maximum number of jobs in the next frame. If the lane is isolated or its jobs try a breaker, they run one at a time. */
+/** The maximum number of jobs in the next frame: 1 if the lane is isolated, or if its jobs are trial jobs of a breaker. */
 export function tasksMax(
   lane: Lane,
   { runners, concurrency }: CommandLane,

@@ -50,7 +50,7 @@ export class Lane extends Backlog {
   readonly lost: OpenAttempt[] = [];
   /** The circuit breaker. Null: none is configured. */
   breaker: Breaker | null = null;
-  /** The half-open breaker that the lane's jobs try. Null: there is none. */
+  /** The half-open breaker whose trial jobs the lane sends. Null: there is none. */
   probe: Probe | null = null;
   /** The retry policy in the newest configuration since the start that has this plugin. If no configuration had it: the default policy. */
   retry: RetryPolicy = retryDefault;
@@ -112,7 +112,7 @@ export class Lane extends Backlog {
     return this.#commands.has(command) ? (this.#paused.get(command) ?? null) : this.#holdOfCommand(this.name, command);
   }
 
-  /** The hold of the jobs of this command, other than a pause. A pause can apply to them at the same time. Null: there is none. */
+  /** The hold of the jobs of this command, other than a pause. A pause can apply to them at the same time. Null: there is no such hold. */
   holdBesidesPauses(command: string): Hold | null {
     if (this.hold && this.hold.reason !== 'paused') return this.hold;
     return this.#commands.has(command) ? null : this.#holdOfCommand(this.name, command);
@@ -211,7 +211,7 @@ export class Lane extends Backlog {
     return this.#runnable.get(name);
   }
 
-  /** The command as defined by the newest configuration that had it. */
+  /** The command as defined by the newest configuration that had it. Undefined: no configuration since the start had it. */
   lastKnown(name: string): CommandLane | undefined {
     return this.#known.get(name);
   }
@@ -222,7 +222,7 @@ export class Lane extends Backlog {
     return false;
   }
 
-  /** How many more jobs of the lane may run at once. At most `parallelism` may run in total, and one of them may try a breaker. */
+  /** How many more jobs of the lane may run at once. At most `parallelism` may run in total, and one trial job of a half-open breaker. */
   get room(): number {
     const room = (this.instance?.parallelism ?? Number.POSITIVE_INFINITY) - this.inFlight;
     if (this.probe === null) return room;
