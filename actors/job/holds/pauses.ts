@@ -51,7 +51,7 @@ export class Pauses {
 
   /**
    * Makes the breaker that began this pause half open: its plugin, and each instance that builds on it, runs one trial job at a time, and
-   * the end of such a job closes the breaker or opens it again. The pause has expired.
+   * the end of such a job closes the breaker or opens it again. Called when the pause has expired.
    */
   probe(pause: Pause): void {
     this.#probing.set(pauseKey(pause), pause.untilUs!);
@@ -65,7 +65,7 @@ export class Pauses {
     this.#probing.clear();
   }
 
-  /** The half-open breaker that jobs of the lane try: its own, otherwise that of a plugin that it builds on. Null: there is none. */
+  /** The half-open breaker whose trial jobs the lane sends: its own, otherwise that of a plugin that it builds on. Null: there is none. */
   probeOf({ name, instance }: Lane): Probe | null {
     if (this.#probing.size === 0) return null;
     for (const plugin of [name, ...(instance?.bases ?? [])]) {
@@ -148,7 +148,7 @@ export class Pauses {
     return [...this.#known.values()].filter(pause => hasExpired(pause) && !this.#probing.has(pauseKey(pause)));
   }
 
-  /** The pauses of the plugin instance and of the plugins that it builds on, or of a command in them; its own first. */
+  /** The pause of the plugin instance, followed by those of the plugins that it builds on. With `command`: those of this command in them. */
   #ofPlugin({ name, instance }: Lane, command: string | null): readonly Pause[] {
     const names = [name, ...(instance?.bases ?? [])];
     return names.flatMap(plugin => this.#find({ kind: 'plugin', name: plugin, command }) ?? []);

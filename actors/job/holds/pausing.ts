@@ -49,8 +49,8 @@ export function endInTime(state: JobState, turn: Turn, pause: Pause): void {
 }
 
 /**
- * Counts an ended attempt of a lane: it closes or opens the half-open breaker that it has tried, otherwise the lane's own breaker counts it.
- * `sentUs`: when the attempt was dispatched.
+ * Counts an ended attempt of a lane. An attempt of a trial job closes the half-open breaker, or opens it again; any other attempt is counted
+ * by the lane's own breaker. `sentUs`: when the attempt was dispatched.
  */
 export function countEnd(state: JobState, turn: Turn, lane: Lane, hasFailed: boolean, sentUs: number): void {
   const { name, breaker, probe } = lane;
