@@ -22,8 +22,8 @@ export function figuresOf(state: JobState, dispatcher: Dispatcher, nowUs: number
 }
 
 /**
- * The time, in ms since the epoch, since which the lane's next single attempt or the next job of its blocks could run, whichever is
- * earlier. Null: neither waits.
+ * The earliest time, in ms since the epoch, at which the lane's next single attempt or the next job of its blocks could run. Null: neither
+ * waits.
  */
 function oldestMs(state: JobState, lane: Lane): number | null {
   const open = lane.nextBlock;

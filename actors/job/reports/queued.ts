@@ -23,8 +23,8 @@ export function queuedJobs(unsettled: Iterable<QueuedJobs>, frames: readonly Job
 }
 
 /**
- * The held jobs among the queued ones. Jobs that are only paused are left out, because they are meant to wait. A hold does not end when a
- * pause begins.
+ * The held jobs among the queued ones. Jobs that only a pause holds are left out, because they are meant to wait. Jobs that a pause and
+ * another hold keep waiting are included.
  */
 export function heldOf(state: JobState, queued: readonly QueuedJobs[]): (QueuedJobs & { readonly hold: Hold })[] {
   return queued.flatMap(jobs => {

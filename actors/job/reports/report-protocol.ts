@@ -12,9 +12,9 @@ export type LedgerFigures = {
     readonly queued: number;
     readonly running: number;
     /**
-     * The time, in ms since the epoch, since which the lane's next single attempt or the next job of its blocks could run, whichever is
-     * earlier: the latest of its acceptance, its `run_at`, the `dueUs` of its attempt, and the end of the last hold. Null: neither waits, or
-     * the whole plugin is held.
+     * The earliest time, in ms since the epoch, at which the lane's next single attempt or the next job of its blocks could run. For each of
+     * the two, this is the latest of its acceptance, its `run_at`, the `dueUs` of its attempt, and the end of the last hold. Null: neither
+     * waits, or the whole plugin is held.
      */
     readonly oldestMs: number | null;
   }[];
