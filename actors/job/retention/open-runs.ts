@@ -36,7 +36,7 @@ export class OpenRuns {
     return isOpen;
   }
 
-  /** If the run's block is unusable, its caller is unknown, and may be open. */
+  /** Whether the run was called by an open run, directly or not. Also true if the run's block is unusable: its caller is then unknown. */
   #isCalledFromOpen(run: JobId): boolean {
     const group = this.#setAside.read('blocks', blockOf(run), () => groupIn(this.#reader, run));
     if (group === undefined) return true;

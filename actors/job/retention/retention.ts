@@ -44,7 +44,7 @@ type Commits = Map<number, Buffer>;
 type SweepCursor = { at: Buffer | undefined; passed: number; open: number };
 
 /**
- * A block that a walk has reached. `block` null: the block is open and was not read, or it is unusable, and `createdUs` is the time in its
+ * A block that a walk has reached. `block` null: the block is unusable, or it is open and was not read; `createdUs` is then the time in its
  * key.
  */
 type Met = { readonly key: Buffer; readonly block: Block | null; readonly isOpen: boolean; readonly createdUs: number };
