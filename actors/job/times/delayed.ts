@@ -19,7 +19,7 @@ import type { RescheduleJob, RescheduleReply } from './time-protocol.ts';
 
 /** The maximum number of jobs that timers make due, end or stop in one turn. A whole block that becomes due at once counts as one job. */
 export const timedPerTurnMax = 1_024;
-/** After a start, no job starts until all due timers have been handled, but at most for this time. */
+/** After a start, jobs wait until all due timers have been handled, but not longer than this. */
 const catchUpUsMax = 5_000_000;
 
 export type DelayedOptions = {

@@ -38,7 +38,7 @@ export class JobTimesTable {
     return timesOf(options, block.createdUs, this.#newTimeOf(open, index));
   }
 
-  /** The time to which the job was rescheduled, in µs. Undefined: it was not, or its record is unusable; then it keeps its original time. */
+  /** The job's new time, in µs, if it was rescheduled. Undefined: the original time counts, also if the record of the new time is unusable. */
   #newTimeOf(open: OpenBlock, index: number): number | undefined {
     if (open.rescheduled === 0) return undefined;
     const id = jobId(open.keyBytes, index);

@@ -11,7 +11,7 @@ import type { RunNow, RunNowReply } from './time-protocol.ts';
 
 export type RunNowOptions = { readonly state: JobState; readonly dispatcher: Dispatcher; readonly delayed: Delayed };
 
-/** Refuses the order until all unsettled jobs have been read since the start: the job may wait and not have been read. */
+/** Answers a RunNow. Until all unsettled jobs have been read since the start, refuses it, because the job may wait without being known. */
 export function askRunNow(options: RunNowOptions, turn: Turn, { id }: RunNow): RunNowReply | RefusedWork {
   if (!options.state.isLoaded) return { kind: 'refused', refusal: 'unavailable' };
   return { kind: 'run_now', wasWaiting: runNow(options, turn, id) };

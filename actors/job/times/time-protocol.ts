@@ -7,6 +7,7 @@ import type { ReplyTo } from '../../../runtime/turn.ts';
  * RefusedWork.
  */
 export type RunNow = { readonly kind: 'run_now'; readonly replyTo: ReplyTo; readonly id: JobId };
+/** `wasWaiting`: whether the job waited for a time. False: nothing was changed. */
 export type RunNowReply = { readonly kind: 'run_now'; readonly wasWaiting: boolean };
 
 /**
