@@ -98,7 +98,7 @@ export type JobActor = Actor &
     /** Must be called before the first message of each turn. The first call adopts the frames that hosts still have. */
     begin(turn: Turn): void;
     reconfigure(config: Config): void;
-    /** Writes the blocks of new jobs and dispatches jobs. True: jobs have settled; their runs may have created jobs. */
+    /** Writes the blocks of new jobs and dispatches jobs. True: call it again, because runs of settled jobs may have created further jobs. */
     dispatch(turn: Turn): boolean;
     close(turn: Turn): void;
   };
@@ -126,10 +126,10 @@ export function startJobActor(options: JobActorOptions): JobActor {
   const retention = new Retention(state);
   const exempt = new ExemptJobs(state);
   let alarmUs: number | null = null;
-  /** Whether `dispatch` must store the holds that have jobs. `dispatch` first counts the jobs that the turn has accepted. */
+  /** Whether `dispatch` must update the stored holds. It does so after `seal`, which counts the jobs that the turn has accepted. */
   let areHoldsDue = true;
   let isFirstTurn = true;
-  /** Whether retention prunes jobs at the end of this turn. By then all reruns of the turn are known. */
+  /** Whether retention prunes jobs at the end of this turn. All reruns of the turn are known then; retention keeps the jobs that they need. */
   let isPruneDue = false;
 
   sandboxes.configure(options.config);
@@ -315,7 +315,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
 
   function wakeRetries(turn: Turn): void {
     const next = () => state.popDue(turn.nowUs);
-    // The alarm for retries that are left is set again, and goes off at once.
+    // Retries that this turn has no time for stay due: `setAlarm` requests their alarm, which goes off at once.
     for (let due = next(); due; due = turn.isSpent ? undefined : next()) {
       if (due.custody === 'suspect') dispatcher.quarantine.take(due, true);
       else enqueue(state, due);
@@ -371,7 +371,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
       // If a timer is due, delayed jobs may become held, and held jobs may expire.
       areHoldsDue ||= delayed.isDue(turn.nowUs);
       const isBehind = delayed.step(turn);
-      // `cancelling.step` may have ended held jobs, and runs whose hooks begin others: these must be sealed.
+      // `cancelling.step` may end held jobs and runs. The hooks of ended runs may start new runs, which the `seal` calls write.
       const isWalking = state.isLoaded && cancelling.step(turn);
       runs.seal(turn);
       acceptor.seal(turn);

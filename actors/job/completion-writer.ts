@@ -128,7 +128,7 @@ export class CompletionWriter {
     this.#change(plugin, command).counts.running += jobs;
   }
 
-  /** Changes the number of delayed jobs by `jobs`. Negative: so many jobs are no longer delayed. */
+  /** Adds `jobs`, which may be negative, to the number of delayed jobs. */
   delayed(plugin: string, command: string, jobs: number): void {
     this.#change(plugin, command).counts.delayed += jobs;
   }

@@ -14,7 +14,7 @@
 //   its command is available again                  lost          charged
 //
 // In flight means sent or sentAlone. A charged attempt counts as failed: the job ends, or is retried at once. A job that was cancelled or
-// is past its deadline ends instead of being retried or waiting again.
+// is past its deadline ends instead of being retried or waiting again. So does an expired job, unless it may have started.
 import { type Body, bodyPart, encodeBody, failedBody, hasPart } from '../../runtime/host/wire/outcome.ts';
 import type { Outcome } from '../../runtime/host/wire/plugin-host.ts';
 import type { Turn } from '../../runtime/turn.ts';
@@ -77,9 +77,9 @@ export function chargePlugin(
 }
 
 /**
- * Charges an attempt that was lost, for instance with its host or with the service: the attempt has failed. No breaker counts it. If the command and the retry
- * policy allow another attempt, the job is retried at once; otherwise it ends. A job that was cancelled or is past its deadline ends as
- * cancelled or timed out. `startedUs`: when its frame was sent to its host; null: unknown.
+ * Charges an attempt that was lost, for instance with its host or with the service: the attempt counts as failed. No breaker counts it. If
+ * the command and the retry policy allow another attempt, the job is retried at once; otherwise the job ends. A job that was cancelled or is
+ * past its deadline ends as cancelled or timed out. `startedUs`: when the job's frame was sent to its host; null: unknown.
  */
 export function charge(
   state: JobState,

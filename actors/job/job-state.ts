@@ -73,7 +73,7 @@ export class JobState {
   readonly newReruns = new NewReruns();
   readonly times: JobTimesTable;
   readonly settled = new SettledJobs();
-  /** By key: open blocks, except those of runs and actions. Unread blocks, and blocks with only delayed unsettled jobs, may be missing. */
+  /** By key: open blocks, except those of runs and actions. Unread blocks, and blocks whose unsettled jobs are all delayed, may be missing. */
   readonly open = new Map<KeyText, OpenBlock>();
   /** Suspects and exempt jobs (exempt.ts) that wait for a slot of the quarantine. */
   readonly suspects: OpenAttempt[] = [];

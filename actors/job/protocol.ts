@@ -70,7 +70,7 @@ export type NewCalls = {
 /** From the main thread: new jobs. Answered with a SubmitJobsReply. */
 export type SubmitJobs = NewCalls & { readonly kind: 'submit'; readonly replyTo: ReplyTo };
 
-/** From the main thread: the jobs of a batch. As many of them are accepted as there is room for. Answered with a SubmitJobsReply. */
+/** From the main thread: the jobs of a batch. If there is not room for all, the first ones are accepted. Answered with a SubmitJobsReply. */
 export type SubmitBatch = Omit<NewCalls, 'payloads' | 'watch' | 'source'> & {
   readonly kind: 'submit_batch';
   readonly replyTo: ReplyTo;
@@ -184,7 +184,7 @@ export type EndedRun = {
   readonly body: Body;
   /** When the run was created, in µs. */
   readonly createdUs: number;
-  /** The number of its only log. 0: the run was cancelled before it began. */
+  /** The number of the run's only attempt. 0: the run was cancelled before it began. */
   readonly attempt: 0 | 1;
 };
 
@@ -225,7 +225,7 @@ export interface PipelineCalls {
   resumed(pauses: readonly PauseTarget[]): void;
   /** Starts a run, as a call does. */
   startRun(run: NewRun, turn: Turn): SubmitReply;
-  /** Begins a delayed run whose time, `runAtUs`, has come. If its definition is missing, the run fails instead. */
+  /** Begins a delayed run whose time, `runAtUs`, has come. If the definition of the pipeline is missing, the run fails instead. */
   beginDelayed(run: JobId, runAtUs: number): void;
   /** Ends a delayed run as cancelled, with this error. */
   endDelayed(run: JobId, error: string): void;
@@ -340,7 +340,7 @@ export type MomentQuery = {
 };
 export type MomentReply = { readonly kind: 'moment'; readonly moment: Moment };
 
-/** From the main thread: an action over many jobs begins. Answered with a SubmitReply. */
+/** From the main thread: start an action over many jobs. Answered with a SubmitReply. */
 export type StartAction = {
   readonly kind: 'start_action';
   readonly replyTo: ReplyTo;

@@ -55,7 +55,7 @@ export class Recovery {
     this.#endPassed(turn);
   }
 
-  /** Ends delayed jobs that were cancelled after a step of this start had passed over their blocks. */
+  /** Ends delayed jobs that were cancelled after `step` had skipped their blocks. */
   #endPassed(turn: Turn): void {
     const { cancels, open } = this.#state;
     for (const key of cancels.blocks) {

@@ -33,7 +33,7 @@ export class RunJobs {
   readonly #open = new Map<KeyText, OpenBlock>();
   /** Blocks whose last open run has ended in this turn. Until the commit, the store still has their open records. */
   readonly #closed = new Set<KeyText>();
-  /** Blocks whose runs have times (records/options.ts) and that this turn has created or decoded. They leave memory at its end. */
+  /** Blocks whose runs have times (records/options.ts) and that this turn has created or decoded. `close` releases the decoded blocks. */
   readonly #timed: OpenBlock[] = [];
 
   constructor(state: JobState) {
