@@ -84,7 +84,7 @@ export class CompletionWriter {
   #changes = 0;
   /** The time that `momentUs` has returned most recently. */
   #momentUs = 0;
-  /** The latest time that `momentUs` has returned in earlier turns. */
+  /** The latest time that `momentUs` has returned in earlier turns, or that `wasGiven` has received. Commits have later times. */
   #givenUs = 0;
 
   constructor(reader: Reader, setAside?: SetAside) {
@@ -155,7 +155,10 @@ export class CompletionWriter {
     return this.#momentUs;
   }
 
-  /** Gives all later commits times after `us`. Called for each open action when the actors start, with the commit time of its moment. */
+  /**
+   * Gives all later commits times after `us`. When the actors start, it is called with the moment of each open action, so an action never
+   * selects by an end that came after its moment.
+   */
   wasGiven(us: number): void {
     this.#givenUs = Math.max(this.#givenUs, us);
   }

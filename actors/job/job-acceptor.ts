@@ -227,7 +227,7 @@ export class JobAcceptor {
   }
 }
 
-/** Whether the service is paused, but the pause does not hold some of the jobs (exempt.ts). */
+/** Whether the service is paused, but at least one job of the block is exempt from the pause (exempt.ts). */
 function hasExempt({ pauses, openRuns }: JobState, { groups }: BlockBuilder): boolean {
   return pauses.isOfService && groups.some(({ run }) => run !== null && openRuns.exemptSince(run.run) !== null);
 }

@@ -59,7 +59,7 @@ export class Pauses {
 
   /**
    * Ends the half-open state of all breakers. Called when the configuration changes, because the new one may lack these breakers. `expired`
-   * then returns their expired pauses again.
+   * then returns their pauses again, and each is ended, or its breaker becomes half open again (`endInTime`).
    */
   endProbes(): void {
     this.#probing.clear();

@@ -15,7 +15,7 @@ export function beginRequested(state: JobState, turn: Turn, { lastsUs, ...pause 
 
 /**
  * Begins a pause and returns it. If the service is paused because its state was restored, a new pause of the service takes over the `by` of
- * that pause, so `Pauses.ofRestore` returns the new pause.
+ * that pause: until a caller resumes the service, it still counts as restored (`Pauses.ofRestore`).
  */
 function beginPause(state: JobState, turn: Turn, wanted: Pause): Pause {
   const pause = wanted.kind === 'system' && state.pauses.ofRestore ? { ...wanted, by: restoreName } : wanted;
