@@ -4,8 +4,8 @@
 // one job, or the hooks for the end of one job or run, that wait to start runs (deferred-events.ts). A large count is
 // stored in `descendants`, at most once per turn; a smaller one is counted again from the table `tree` when it is
 // needed. The number of open runs and waiting emissions of a tree is stored in `open_trees` while it is above one. The
-// commit that ends the last of them removes the entry in `descendants`. A tree without a run in memory is dropped from
-// memory.
+// commit that ends the last open run or emission of a tree removes the tree's entry in `descendants`. A tree without a
+// run in memory is dropped from memory.
 import type { JobId } from '../../runtime/ids.ts';
 import { pack, unpack } from '../../runtime/packing.ts';
 import { SetAside } from '../../runtime/store/set-aside.ts';
@@ -82,7 +82,8 @@ export class Descendants {
     const made = this.#reader.get('descendants', root);
     const open = this.#reader.get('open_trees', root);
     if (!made && !open) return undefined;
-    // If the number of descendants is not stored or cannot be read, -1 makes `room` count them, in the first `keptFromMax` entries of `tree`.
+    // -1: the number is not stored or cannot be read, and `room` counts the descendants. It reads only `keptFromMax` entries of `tree`: each
+    // entry has at least one descendant, and a larger number would have been stored.
     const tree = this.#add(
       root,
       this.#number('descendants', root, made) ?? -1,
@@ -104,7 +105,7 @@ export class Descendants {
     return tree;
   }
 
-  /** How many more descendants the root may have. 0: one more may be created, as dead. Negative: none may be created. */
+  /** How many more descendants the root may have. 0: only one more may be created, which is dead from the start. Negative: none. */
   room(tree: TreeCounts): number {
     if (tree.made < 0) tree.made = countDescendants(this.#reader, tree.root, keptFromMax);
     return this.#limit() - tree.made;

@@ -8,7 +8,7 @@ import type { PhaseName } from '../job/records/job.ts';
 
 /** The type of the entry event if an API call starts a pipeline without `on`. */
 export const callEventType = 'api.trigger';
-/** The entry event of a run that an API call starts. If the pipeline has `on`, the event has that type for the first steps. */
+/** The entry event of a run that an API call starts. If the pipeline has `on`, its first steps receive the event with that type instead. */
 export const callEvent = { type: callEventType, source: 'api' } as const satisfies EntryEvent;
 /** The type of the event that a join passes on. */
 export const joinEventType = 'pipeline.join';

@@ -1,5 +1,5 @@
-// Counts the open runs, the accepted runs of batches and the waiting emissions from their records, for a state whose counts an earlier
-// version did not write, or of which one is unusable.
+// Counts the open runs, the accepted runs of batches and the waiting emissions from their records. This is needed if an earlier version
+// wrote the state without these counts, or if a stored count is unusable.
 import { type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import type { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Reader } from '../../runtime/store/store.ts';

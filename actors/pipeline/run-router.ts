@@ -76,7 +76,7 @@ export class RunRouter {
     if (run) this.#count(run, group.run!.node, jobs);
     for (const settled of jobs) {
       if (!settled.isSilent) this.#signals.jobEnded(settled, message);
-      // From here on, the body is needed only for the job's run and for pipelines that events start.
+      // Only the run that created the job, and pipelines that events start, need the inflated body.
       if (!run && !this.triggers.hasEvents) continue;
       const job = inflated(settled);
       const events = eventsOf(job, group.context, this.#table.partedBytesMin);
@@ -149,7 +149,7 @@ export class RunRouter {
 
   #mustWait(run: Run, token: Token): boolean {
     if (this.#isWritten(token)) return true;
-    // The store has the payload: parking the token does not write the payload again.
+    // In a full turn, a token waits if the store has its large payload: parking such a token does not write the payload again.
     if (token.storedAs !== null && token.payload.isLarge && this.#table.isFull) return true;
     // A token that has passed only reused jobs must wait for the index of the original run's jobs, and must not take too much of
     // a turn.

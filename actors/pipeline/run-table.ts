@@ -42,7 +42,7 @@ export const bytesPerTurnMax = 8 * 2 ** 20;
  * jobs are being made.
  */
 export const evaluationsMax = 4;
-/** When the arrivals in the record of a scope exceed this size, they move to a value of their own. */
+/** When the arrivals in the record of a scope exceed this size, they move to a value of the table `arrivals`. */
 export const inlineArrivalsBytesMax = 4096;
 const openRunsMaxDefault = 16_384;
 /** At this total size of the records of open runs, no run is accepted (except delayed runs), and events wait. */

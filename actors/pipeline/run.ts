@@ -15,13 +15,13 @@ export type Scope = StoredScope & {
   readonly id: number;
   /** The scope's origin as `keepOrigin` last copied it. Null: not copied yet. */
   kept: SegmentOrigin | null;
-  /** The values that the turn with the number `turn` has written to the table `arrivals`. Reads of the store show them only after its commit. */
+  /** The values that the turn with the number `turn` has written to the table `arrivals`. Reads show them only after the commit of that turn. */
   fresh: { readonly turn: number; readonly values: readonly Uint8Array[] };
   /** The size of the scope's own record; 0 until it is written, and for the top scope of the main part, which the run's record contains. */
   recordBytes: number;
   persisted: boolean;
   dirty: boolean;
-  /** The last context that was found equal to the origin's. */
+  /** The token context that was last found equal to the origin's. Tokens that share it need no comparison of bytes. */
   lastEqualContext: Uint8Array | null;
 };
 
@@ -235,7 +235,7 @@ export function joinNode(run: Run, scope: Scope): number {
   return sequences[scope.sequence]!.joins[scope.position] ?? endNode;
 }
 
-/** The step with jobs at this node. */
+/** The node with this number. Throws if it is not a step with jobs. */
 export function workNode(run: Run, number: number): WorkNode {
   const node = run.version.compiled.nodes[number]!;
   if (node.kind !== 'work') throw new Error('the node has no jobs');

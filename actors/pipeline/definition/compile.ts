@@ -21,8 +21,8 @@ export type Node =
       /** The limits that the step sets for its jobs. Undefined: it sets none, or it calls a pipeline. */
       readonly limits: StepLimits | undefined;
       /**
-       * Whether a failed job ends only its token at first: the step, or a fork before it whose tokens no join has gathered, has
-       * `fail_fast: false`. The failure takes effect at the next join or, if no join follows, at the end of the main part or phase.
+       * Whether the failure of a job ends only its own token until the next join or, if no join follows, until the end of the main part or
+       * phase. True if `fail_fast: false` is set for the step, or for a fork before it whose tokens no join has gathered.
        */
       readonly failsLate: boolean;
       /** Undefined: the step belongs to the main part. */

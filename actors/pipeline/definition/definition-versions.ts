@@ -162,8 +162,8 @@ export class DefinitionVersions {
     unused.sort((a, b) => b.sinceUs - a.sinceUs);
     const oldestUs = oldestBlockUs(reader);
     for (const [place, { hash, sinceUs }] of unused.entries()) {
-      // The definition is kept if a block from before it became unused is still stored: the block may have runs that
-      // used it.
+      // The definition is kept if the oldest stored block was accepted before the definition became unused: the block may
+      // have runs that used it.
       if (place < unusedDefinitionsMax && sinceUs >= oldestUs) continue;
       batch.remove('definitions', hash);
       batch.remove('unused_definitions', hash);

@@ -152,8 +152,8 @@ export class DeferredEvents {
   #take(begun: Begun): boolean {
     const { batch, descendants } = this.#table;
     const { origin, count } = blaming({ kind: 'emission', key: begun.key }, () => this.#eventsOf(begun));
-    // `held` must be called before runs open in the tree. If neither memory nor store has the tree, it counts only this
-    // list as open.
+    // Must precede the start of runs in the tree. If neither memory nor store has the counts of the tree, `held` assumes
+    // that only this list is open.
     const tree = descendants.held(rootOf(origin));
     const came = this.#start(begun, count);
     const { index, at, fired, key } = begun;

@@ -184,7 +184,7 @@ export function hasPacked(template: EntryTemplate): boolean {
   }
 }
 
-/** The number of characters of the texts in the template, without those of its references. */
+/** The number of characters in the literal parts of the template's texts. References do not count. */
 export function textLengthOf(template: EntryTemplate): number {
   switch (template.kind) {
     case 'text':

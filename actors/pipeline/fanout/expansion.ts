@@ -195,7 +195,7 @@ export class Expansion {
     this.#madeInTurn += token.storedAs && token.payload.stored.length > table.partedBytesMin ? childrenPerTurnMax : 1;
     table.dropFan(run, fan);
     const scope = run.scopes.get(number)!;
-    // The first token of a phase brings the depth of the run.
+    // The scope of a phase begins with the depth 0; its first token has the depth of the run.
     if (token.depth > scope.depth) scope.depth = token.depth;
     table.touch(run, scope);
     table.moves.push({ kind: 'enter', run, scope, node, token, waitedAs: fan.id });

@@ -41,7 +41,10 @@ export type ParkedPlan = Omit<StepPosition, 'first'> & {
    * `list` is read from the payload of the run, and `result` is a packed null.
    */
   readonly isBehindJob?: true;
-  /** With `isBehindJob`: the position of `list` in the events of the token's cause. Absent: `list` is not read from one event. */
+  /**
+   * With `isBehindJob`: the position of `list`, the payload of one event, in the events of the token's cause. Absent: `list` is the cause's
+   * result or, with `hasEvents`, all its events.
+   */
   readonly storedAs?: Span;
   /** `list` has the events of the token's cause: the token divides into one token per event. */
   readonly hasEvents?: true;
@@ -81,7 +84,7 @@ export function park(id: number, plan: ParkedPlan): FanOut {
   return { id, count: 1, index: 0, at: 0, plan, stored: false };
 }
 
-/** The position of neighbours, the first of which is the element `first`. */
+/** The position of the jobs of neighbouring elements. `first`: the index of the first of these elements. */
 export function positionOf(plan: FanPlan, first: number, context: Uint8Array): StepPosition {
   const { scope, node, path, cause, depth, event, isReused = false } = plan;
   return { scope, node, path, first, cause, depth, event, context, isReused };

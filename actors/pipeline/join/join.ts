@@ -107,8 +107,8 @@ export function failLate(table: RunTable, run: Run, scope: Scope, failure: strin
 }
 
 /**
- * Fails the step for one element of a fan-out, before the scope counts the element's token. With `fail_fast: false`, ends only this token;
- * the fan-out itself is a token that keeps the scope open.
+ * Fails the step for one element of a fan-out. With `fail_fast: false`, ends only the element's token, which the caller adds to `scope.live`
+ * afterwards. This does not complete the join: the fan-out itself still counts as a token of the scope.
  */
 export function failElement(table: RunTable, run: Run, scope: Scope, { failsLate }: WorkNode, failure: string): void {
   if (!failsLate) {

@@ -9,7 +9,7 @@ import { noDeadlines } from '../records/run.ts';
 import { type RunDeadline, readRunDeadlineKey, runDeadlineKey, runDeadlinesUpTo } from '../records/run-deadline.ts';
 import type { Run } from '../run.ts';
 
-/** A turn handles so many deadlines that have passed, even if it has no time left. */
+/** A turn handles at least this many of the deadlines that have passed, even if it has no time left. */
 const duePerTurnMin = 256;
 const duePerScan = 64;
 

@@ -1,10 +1,11 @@
-// The time limits of phases. If the service was down or a pause held the run, the limit counts from the start or from the end of the pause.
+// The time limits of phases. If the service was down or a pause held the run during a phase, the limit counts from the start of the service
+// or from the end of the pause.
 import type { PauseTarget } from '../../job/records/pause.ts';
 import type { RunDeadline } from '../records/run-deadline.ts';
 import type { Run } from '../run.ts';
 import type { RunTable } from '../run-table.ts';
 
-/** The limit of a phase in a paused run is put off by this time at least. */
+/** While a pause holds a run, the end of its phase is put off by at least this time, so that a short limit does not pass in every turn. */
 const pausedUsMin = 1_000_000;
 /** The `name` of a pause of the whole service. */
 const wholeService = '';
@@ -12,7 +13,7 @@ const wholeService = '';
 export class PhaseLimits {
   readonly #table: RunTable;
   #startedUs = 0;
-  /** When the last pause of a pipeline ended, by pipeline. */
+  /** By pipeline, and under `wholeService`: when its last pause ended, in µs. */
   readonly #resumedUs = new Map<string, number>();
 
   constructor(table: RunTable) {
@@ -27,7 +28,10 @@ export class PhaseLimits {
     for (const { kind, name } of pauses) if (kind !== 'plugin') this.#resumedUs.set(name, this.#table.turn.nowUs);
   }
 
-  /** Called with a deadline that has passed and was removed. Puts the end of a phase off if its time has not counted. False: it must be stopped. */
+  /**
+   * Called with a deadline that has passed and was removed from the run. If a pause holds the run in a phase, or the phase has time left when
+   * counted from the start of the service or from the end of a pause, sets a later deadline. False: the run or its phase must be stopped.
+   */
   putOff(run: Run, [us, kind]: RunDeadline): boolean {
     if (kind !== 'phase' || run.phase === null) return false;
     const { nowUs } = this.#table.turn;

@@ -20,6 +20,6 @@ export function resultOf(table: RunTable, run: Run): RunEnd {
   }
   const { arrived } = scope;
   const isList = run.version.compiled.endsForked || arrived > 1;
-  // If the run does not end forked and no token has arrived, all its tokens ended at events whose dedupe keys were known.
+  // If the run does not end forked and no token has arrived, the events of all its tokens were dropped: their dedupe keys were known.
   return succeededWith(!isList && arrived === 0 ? packedNull : gathered(table, run, scope, isList));
 }

@@ -96,7 +96,7 @@ type ResultGroup = { readonly path: readonly number[]; readonly results: Uint8Ar
 
 /**
  * The results as a packed list, in the order of their paths: the list's head, then its results in pieces. No path may be a prefix of
- * another.
+ * another. Throws if the number of results is not `count`.
  */
 export function spliceArrivals(logs: readonly Uint8Array[], count: number): readonly Uint8Array[] {
   const groups: ResultGroup[] = [];

@@ -16,7 +16,10 @@ export type Origin = {
   readonly hooked: boolean;
   /** The tags of the job. The runs that its events or hooks start get the same tags. */
   readonly tags?: Tags;
-  /** The place of events that become tokens of a run: only in records of earlier versions. Such events are fan-outs now. */
+  /**
+   * The place in a run where the events become tokens, in records of earlier versions; otherwise null. `adoptFloods` (earlier-floods.ts)
+   * converts such records to fan-outs.
+   */
   readonly place: {
     readonly run: JobId;
     readonly scope: number;
@@ -38,7 +41,10 @@ export type Cursor = { index: number; at: number; fired?: string[] };
 
 export const originKeyBytes = jobIdBytes + 1;
 
-/** The root of the tree in which these events or hooks wait to start runs; null: the record has another purpose. */
+/**
+ * The root of the tree in which these events or hooks wait to start runs. Null: the record is a cursor, or its events become tokens of a run
+ * (earlier versions).
+ */
 export function rootOfWaiting(key: Uint8Array, value: Uint8Array): JobId | null {
   if (key.length > originKeyBytes || key[jobIdBytes] === 1) return null;
   return rootOf(unpack<Origin>(Buffer.from(value)));

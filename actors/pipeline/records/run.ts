@@ -1,4 +1,5 @@
-// The table of runs that have begun and have not ended. The record of a run contains the top scope of its main part. Each other scope has its own record.
+// The table of runs that have begun and have not ended. The record of a run contains the top scope of its main part. Each other scope has a
+// record of its own.
 import type { JobId } from '../../../runtime/ids.ts';
 import type { Json } from '../../../runtime/json-value.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
@@ -82,7 +83,7 @@ export type StoredFan = {
   readonly count: number;
   /** How many elements have been handled; 0 for a parked token, which has no elements. */
   index: number;
-  /** The offset of the next element; 0 for a parked token. */
+  /** The offset of the next element in the packed list; 0 for a parked token. */
   at: number;
 };
 
@@ -109,7 +110,7 @@ export type StoredPhase = RunPhase & {
   readonly error: string;
   /** The errors of phases that have ended, except those that `error` contains. Null: no errors. */
   readonly phaseError: string | null;
-  /** When the phase began, in µs, if its time limit was put off; otherwise the deadline shows it. */
+  /** When the phase began, in µs. Set only if its time limit was put off; otherwise the start is the deadline minus the limit. */
   readonly beganUs?: number;
   /** The counts at the end of the main part. */
   readonly counts: Tally;

@@ -37,7 +37,7 @@ export function definitionOf(
 export class ReuseSources {
   readonly #reader: Reader;
   readonly #setAside: SetAside;
-  /** By the name of a rerun: the unfinished index of the jobs of its original run. The rerun itself may be dropped from memory. */
+  /** By the name of a rerun: the unfinished index of its original run's jobs. It is kept here, because the rerun may be dropped from memory. */
   readonly indexing = new Map<KeyText, Sliced<string | null>>();
   /** Ended reruns whose index is being removed. */
   #swept: JobId[] = [];
@@ -94,7 +94,7 @@ export class ReuseSources {
 function hasEnded(reader: Reader, root: JobId): boolean {
   const bytes = reader.get('open', blockOf(root));
   if (!bytes) return true;
-  // The ledger sets an unusable record aside, and the job stays unsettled.
+  // If the record is unusable, the ledger sets it aside, and the rerun stays unsettled: it has not ended.
   const open = readable(() => OpenBlock.decode(keyText(blockOf(root)), bytes));
   return open?.isSettled(indexOf(root)) === true;
 }

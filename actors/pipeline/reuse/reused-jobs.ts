@@ -30,7 +30,7 @@ export class ReusedJobs {
   }
 }
 
-/** The ranges with the indexes added, as pairs `from, to`. */
+/** The ranges with the indexes added, as pairs of `from` and `to` (exclusive). */
 function mergedRanges(ranges: readonly number[], indexes: readonly number[]): number[] {
   const pairs: [number, number][] = indexes.map(index => [index, index + 1]);
   for (let at = 0; at < ranges.length; at += 2) pairs.push([ranges[at]!, ranges[at + 1]!]);

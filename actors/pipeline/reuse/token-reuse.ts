@@ -63,6 +63,6 @@ function nextContext(fan: FanOut, plan: FanPlan): Uint8Array {
   fan.index++;
   if (!plan.each || plan.each.baggage.length === 0) return plan.context;
   const element = new Packed(elementOf(plan, [plan.list.subarray(at, fan.at)], index));
-  // The result is not null, because the job of the original run had the same baggage, within the limit.
+  // `contextOf` does not return null: the job of the original run had the same baggage, which was within the limit.
   return contextOf(plan, element)!.stored;
 }

@@ -133,7 +133,7 @@ function calledFrom(run: Run, step: CallStep, position: StepPosition, payload: U
     submittedBy: run.submittedBy,
     parent: cause ?? run.id,
     root: run.root ?? run.id,
-    // `depth` is the depth of the token plus one, for a job of the step. The run does not count, so it has the depth of the token.
+    // The depth of the position is that of a job: the token's depth plus one. A called run is not a job of the chain, and has the token's depth.
     depth: depth - 1,
     event,
     context,

@@ -148,9 +148,9 @@ const nothingAdded: PlannedWith = {
 };
 
 /**
- * Prepares `with` for the children of a fan-out. If neither its entries nor the step's baggage depend on the element (`perElement`), packs
- * the entries; otherwise binds the values that are the same for all elements. `bytesMax`: larger values stay packed. Null: what is the same
- * for all elements alone exceeds `withBytesMax`.
+ * Prepares `with` for the children of a fan-out. If its entries or the step's baggage depend on the element (`perElement`), binds the values
+ * that are the same for all elements; otherwise packs the entries. `bytesMax`: larger values stay packed. Null: the part that is the same
+ * for all elements already exceeds `withBytesMax`.
  */
 function planWith(step: WorkStep, perElement: boolean, token: Token, bytesMax: number): PlannedWith | null {
   const entries = step.with ?? [];

@@ -32,8 +32,8 @@ export function addFan(table: RunTable, run: Run, fan: FanOut): void {
 }
 
 /**
- * Lets the other fan-outs of the run continue before this one, if it has not ended. Otherwise all inner lists would be open before the
- * outer list ends.
+ * Moves the fan-out behind the other fan-outs of the run, unless it has ended. Without this, a fan-out would be expanded to its end first,
+ * and the inner fan-outs that its elements begin would all be open at once.
  */
 export function moveBehind({ fans }: Run, fan: FanOut): void {
   if (fans.delete(fan.id)) fans.set(fan.id, fan);

@@ -52,7 +52,8 @@ export type Token = {
 
 /**
  * Where the store has a token's payload. `'result'`: as the result of the token's cause or, if the token has no cause, as the payload of
- * the run. A span: as the payload of an event, at this place in the events of the cause. Null: a parked token stores the payload itself.
+ * the run. A span: as the payload of an event, at this place in the events of the cause. Null: nowhere; if the token is parked, its own
+ * record contains the payload.
  */
 export type StoredAs = 'result' | Span | null;
 
@@ -234,7 +235,7 @@ export function withResult(map: Uint8Array, result: Uint8Array): Uint8Array {
 
 /**
  * A result as a payload: a map is used as it is, null becomes an empty map, any other value becomes `{result: …}`. `headOf` returns the
- * first bytes of a value in parts.
+ * first bytes of a value in parts; without it, a value in parts throws.
  */
 export function asPayload(
   result: Uint8Array | undefined,
