@@ -20,7 +20,7 @@ const bubblewrapConflicts = ['ProtectKernelTunables', 'ProtectKernelLogs', 'Rest
 
 export function serviceUnit(options: UnitOptions): string {
   const { node, main, config, state, backups, auditExport, user, hasBubblewrap } = options;
-  // A dash allows that the directory does not exist.
+  // A dash before a path makes systemd ignore a directory that does not exist.
   const writable = [state, ...[backups, auditExport].filter(path => path !== null).map(path => `-${path}`)];
   const hardening: readonly (readonly [name: string, value: string])[] = [
     ['NoNewPrivileges', 'yes'],

@@ -5,8 +5,8 @@ import { exitStatus } from '../exit-status.ts';
 import { failure } from '../failure.ts';
 
 /**
- * Runs `work` while this process holds the state. The state keeps its format, unless `upgrades` is true. If another process holds it, throws a
- * `CommandFailure` whose message begins with `why`.
+ * Runs `work` while this process holds the state. The state keeps its format, unless `upgrades` is true. With `until`, all later turns are
+ * given up. If another process holds the state, throws a `CommandFailure` whose message begins with `why`.
  */
 export async function whileStopped<T>(
   {

@@ -29,7 +29,7 @@ export async function refusing<T>(title: string, work: () => Promise<T>): Promis
   }
 }
 
-/** Returns a counter that shows how many bytes have been read. */
+/** Returns a function that adds up the bytes it is given, and shows the sum as progress about every 64 MiB. */
 export function byteProgress(out: Output): (bytes: number) => void {
   let [all, shown] = [0, 0];
   return bytes => {

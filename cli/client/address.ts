@@ -33,9 +33,9 @@ export type Address = {
 const tokensMax = 8;
 
 /**
- * The address is `--url`, else `HEADGATE_URL`, else the address that the configuration leads to (`locate`). The API token is
- * `HEADGATE_TOKEN`. Without this variable, the tokens that the configuration leads to (`tokensOf`) are tried, but only at the address that
- * the same configuration leads to.
+ * The address comes from the first of these sources that is present: `--url`, `HEADGATE_URL`, the configuration (`locate`). The API token
+ * is `HEADGATE_TOKEN`. Without this variable, the tokens from the configuration (`tokensOf`) are tried, but only at the address from the
+ * same configuration. Throws a `CommandFailure` if no source has a usable address.
  */
 export async function findAddress({ url, config: path }: AddressOptions, io: Io): Promise<Address> {
   const named = url ?? (io.env['HEADGATE_URL'] || undefined);
@@ -72,7 +72,7 @@ function checkedUrl(text: string, source: string): string {
   return url.href.replace(/\/+$/, '');
 }
 
-/** The address that the running service has written to its state directory, else `api.listen`. */
+/** The address that the running service has written to its state directory. If no service is running there, `api.listen`. */
 function locate({
   mainFile,
   enabled,

@@ -166,7 +166,7 @@ export async function submit(
   return exitStatusOfJob(job.status);
 }
 
-/** The body of a request, as bytes. The payload keeps its text, because its value can differ: a parser drops one of two equal keys. */
+/** The body of a request, as bytes. The text of the payload is sent unchanged, because parsing it would drop one of two equal keys. */
 function withPayload(payload: string, others: object): Uint8Array {
   const rest = JSON.stringify(others).slice(1);
   return Buffer.from(`{"payload":${payload}${rest === '}' ? '' : ','}${rest}`);

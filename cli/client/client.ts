@@ -69,8 +69,8 @@ export class Client {
         return response;
       } catch (error) {
         if (!(error instanceof CommandFailure) || error.exitStatus !== exitStatus.denied) throw error;
-        // If all tokens are refused, the first 403 is reported, else the last 401, because a missing scope explains
-        // more than an unknown token.
+        // If all tokens are refused, the first 403 is reported, because a missing scope explains more than an unknown token. If there is
+        // no 403, the last 401 is reported.
         if (refused?.problem['status'] !== 403) refused = error;
       }
     }
@@ -116,7 +116,8 @@ type OpenOptions = {
 class TooLate extends Error {}
 
 export function segment(name: string): string {
-  // The URL parser would resolve `.` and `..` as relative paths, even if they were written as `%2E`. So the percent sign is escaped, too.
+  // The URL parser resolves `.` and `..` as relative paths, even if they are written as `%2E`. With the percent sign escaped, the service
+  // receives `%2E` as the name, and reports that it is unknown.
   return name === '.' || name === '..' ? name.replaceAll('.', '%252E') : encodeURIComponent(name);
 }
 

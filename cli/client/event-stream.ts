@@ -20,7 +20,7 @@ export type StreamEvent = {
 /**
  * `opened`: a connection is open. If `continues` is true, the connection begins with the events after the last one seen
  * (with a `gap` event if some of them are lost); otherwise it has only new events. `events`: events that arrived
- * together; none if the service only showed that it is there. `lost`: the connection is lost, and another one will be tried.
+ * together; an empty list if only comment lines or parts of an event arrived. `lost`: the connection is lost, and another one will be tried.
  */
 export type StreamUpdate =
   | { readonly kind: 'opened'; readonly continues: boolean }

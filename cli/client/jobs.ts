@@ -60,7 +60,7 @@ export type JobDocument = {
   readonly pipeline?: string | null;
   readonly run_id?: string | null;
   readonly step_id?: string | null;
-  /** Absent: the main part of the run, or the job is in no run. */
+  /** Absent: the job belongs to the main part of its run, or to no run. */
   readonly phase?: string;
   readonly index?: number | null;
   readonly event?: {

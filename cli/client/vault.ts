@@ -6,7 +6,7 @@ import { type AddressOptions, findAddress } from './address.ts';
 import { Client } from './client.ts';
 import { type ClientCall, clientCommand } from './connect.ts';
 
-/** Connects with the vault's admin token, because API tokens give no access to the vault. */
+/** Makes a client that sends the vault's admin token, because API tokens give no access to the vault. */
 export async function connectVault({ options, io, out }: CommandCall<AddressOptions>): Promise<Client> {
   const token = io.env['SERVICE_VAULT_TOKEN'] || null;
   if (token === null) {

@@ -17,7 +17,7 @@ const ends: { readonly [type: string]: string } = {
   'job.cancelled': 'cancelled',
 };
 
-/** The age of the last request for the job at which any news of the stream, even without events, leads to another request. */
+/** When the last request for the job is this old, anything that arrives on the stream, even a comment line, leads to another request. */
 const askAgainMs = 10_000;
 
 export const jobWatch = clientCommand({
@@ -36,8 +36,8 @@ export const jobWatch = clientCommand({
       await show(endOf(watched));
       return exitStatusOfJob(watched.status);
     }
-    // True at first and after each loss of events, until the job is read again. The job may have ended without an event
-    // on this stream.
+    // Whether the job may have ended without an event on this stream: at first, and after each loss of events, until the job is
+    // read again.
     let isUnsure = true;
     /** The state of the job when this command first printed it, as an event; null until then. */
     let standing: StreamEvent | null = null;
@@ -79,8 +79,8 @@ export const jobWatch = clientCommand({
 });
 
 /**
- * The filter for the events of the job. For a run, it includes the jobs inside the run or, if the run has no parent, all its
- * descendants. Other jobs have no children before they end.
+ * The filter for the events to show. For a run, these are the events of the run and of the jobs inside it or, if the run has no parent,
+ * of all its descendants. For any other job, these are its own events, because it has no children before it ends.
  */
 function aboutOf({ job_id: id, plugin, parent_job_id: parent }: JobDocument): { readonly [filter: string]: string } {
   if (plugin !== 'pipeline') return { job_id: id };

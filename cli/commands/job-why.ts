@@ -15,7 +15,7 @@ export const jobWhy = clientCommand({
   },
 });
 
-/** A busy service leaves out what a job waits for. The command asks at most this often. */
+/** The maximum number of requests for the job. A busy service may leave out what the job waits for; the command then asks again. */
 const questionsMax = 10;
 
 function isUnexplained({ status, waits_for }: JobDocument): boolean {

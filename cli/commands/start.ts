@@ -20,7 +20,7 @@ export const startCommand = command<{ config?: string; grace: number; backup: bo
   statuses:
     '0 stopped on request, 70 an internal error, 74 a disk error, 75 another process holds the state or a listening address, 78 an invalid configuration',
   async run({ options: { config: path, grace: graceMs, backup: backsUp }, out }) {
-    // Without a listener, a SIGHUP would end the process. `start` adds its own when it reads the configuration.
+    // Without a listener, a SIGHUP would end the process. `start` adds its own listener after it has read the configuration.
     process.on('SIGHUP', () => {});
     // Takes the vault's unlock key out of the environment before threads start, because each thread gets a copy of the environment.
     const vaultKey = takeVaultKey(process.env);

@@ -21,7 +21,7 @@ export const stateRepair = command<{ readonly config?: string; readonly until: n
     const { renewStoreId } = await import('../../runtime/store/store-id.ts');
     const { whileStopped } = await import('../backups/stopped.ts');
     await whileStopped({ ...state, until }, 'the service must be stopped first', async store => {
-      // From now on, the store's history differs from the history of its copies and of its archived log.
+      // The store needs a new id, because after this turn its history differs from that of its copies and of its archived log.
       renewStoreId(store);
     });
     await out.answer({ repaired: true, turn: until }, () => [

@@ -95,7 +95,8 @@ const stateExport = command<Options>({
       try {
         for (const piece of exportLines(reader, config, Date.now(), onUnreadable)) {
           await out.piece(printableJson(piece));
-          // `piece` may resolve without a turn of the event loop. With a turn, the command ends early if the reader of a pipe is gone.
+          // `piece` may resolve within one iteration of the event loop. Waiting for the next iteration lets the command end early if
+          // the reader of a pipe is gone.
           await setImmediate();
           // Releases the pages that were read. While they are held, the service cannot reuse pages, and the ledger grows.
           reader.refresh();

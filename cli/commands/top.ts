@@ -44,7 +44,7 @@ export const topCommand = clientCommand<Options>({
     if (isPlain || !io.stdout.isTTY || io.env['TERM'] === 'dumb') return printLines(call);
     const { showLive } = await import('../client/live-overview.ts');
     const signal = await showLive(call, { intervalMs: options.interval, order: options.sort });
-    // The screen has handled the signal, and now the process ends as it would have without a screen.
+    // The screen's listener kept the signal from ending the process. The same signal, sent again, ends it as usual.
     if (signal !== null) process.kill(process.pid, signal);
   },
 });

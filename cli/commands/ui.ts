@@ -28,7 +28,10 @@ export const uiCommand = clientCommand<UiOptions>({
   },
 });
 
-/** The origin at which a browser opens the service. A browser refuses a certificate that is not valid for the host in the address. */
+/**
+ * The origin at which a browser opens the service. It has the host name from the certificate, if one is known, because a browser refuses a
+ * certificate that is not valid for the host in the address.
+ */
 function pageOrigin({ url, serverName }: Pick<Client, 'url' | 'serverName'>): string {
   if (serverName === undefined) return url;
   const { protocol, port } = new URL(url);

@@ -127,7 +127,7 @@ type Read = (show: (pages: AuditPages) => Promise<string | null>) => Promise<str
 
 /**
  * Prints one JSON document, a record per line. Resolves with the reason why the trail is broken, or null. If the trail cannot be read after
- * the first page, the document ends with the problem document, and the failure is the answer.
+ * the first page, the document ends with the problem document, and the promise resolves with the failure.
  */
 async function copy(read: Read, out: Output): Promise<string | null | CommandFailure> {
   let separator = '{"records": [\n';

@@ -1,5 +1,5 @@
 // Checks that the files of worker plugins load and have a function for each command, in the same kind of host as the service's. No command
-// runs: the host loads the code first, and then refuses the payload.
+// runs: each gets an input schema that accepts nothing, and the host loads the code before it refuses the payload.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { hostPlugin } from '../../actors/job/dispatch/host-plugin.ts';
@@ -12,7 +12,7 @@ const nothing = { not: {} };
 const deadlineMs = 10_000;
 
 /**
- * Problems in the format of `config check`: one line for each worker plugin that does not load, or for each of its commands without a
+ * Problems in the format of `config check`: one line for each worker plugin that does not load, and one for each command without a
  * function.
  */
 export async function loadProblems(config: Config): Promise<string[]> {

@@ -14,6 +14,7 @@ export type PluginRead =
   /** One line for each problem. */
   | { readonly ok: false; readonly problems: readonly string[] };
 
+/** `file`: the path of the manifest. `config`: the config that the plugin gets. */
 export function readPlugin(file: string, config: JsonObject): PluginRead {
   const { name, manifest, problems } = makeManifestReader(diskFiles, makeSchemaCompiler())(file);
   if (manifest === null) return { ok: false, problems: formatProblems(problems, [file]) };

@@ -18,8 +18,8 @@ state:
   path: ./data
   retention: { jobs: 30d }
 api:
-  # Reachable from this machine only. The token in data/api-token has all rights, and is valid only while auth.tokens
-  # is empty. "headgate token new NAME --scope SCOPE" prints an entry for auth.tokens.
+  # 127.0.0.1 is reachable from this machine only. The token in data/api-token has all rights, and is valid only while
+  # auth.tokens is empty. "headgate token new NAME --scope SCOPE" prints an entry for auth.tokens.
   listen: ${JSON.stringify(listen)}
 `;
   const plugins = `# Every directory below a root that contains a manifest.yaml is a plugin. "headgate plugin new NAME" creates one.

@@ -5,7 +5,7 @@ export function pythonFiles(name: string): NewFile[] {
   const code = `#!/usr/bin/env python3
 """${name}: a process that serves many jobs. Each line of stdin is a request; its answer is one line on stdout, with the same id.
 
-The end of stdin ends it. stderr is stored with the job.
+The process ends at the end of stdin. stderr is stored with the job.
 """
 
 import json

@@ -54,8 +54,8 @@ export type Started = {
 };
 
 /**
- * Resolves when the service is up. Throws a `CommandFailure` if the configuration is invalid, if the accepted lock cannot be noted, if the
- * backup before an upgrade fails, or if a part of the service cannot start.
+ * Resolves when the service is up. Throws a `CommandFailure` if the configuration is invalid, if the accepted lock or the local token cannot
+ * be read or written, if the backup before an upgrade fails, or if a part of the service cannot start.
  */
 export async function start({
   path,

@@ -1,5 +1,5 @@
-// Log lines about work: ended jobs, failed attempts, control calls, and refused deliveries and calls. Each of these kinds has a limit of lines per minute. Request
-// lines and faults have no limit.
+// Log lines about work: ended jobs, failed attempts, control calls, and refused deliveries and calls. Each of these kinds has a limit of
+// lines per minute. Request lines and faults have no limit.
 import type { JobOrigin, Observations, ObservationType } from '../../actors/hub/protocol.ts';
 import type { Config } from '../../config/config.ts';
 import type { ControlLine, RequestLine, ServerLog } from '../../http/log.ts';
@@ -8,7 +8,7 @@ import type { Logger } from '../../runtime/log.ts';
 
 const minuteMs = 60_000;
 
-/** The types of observations about the end of a job, or of an attempt that another one will follow, each with the level and message of its log line. */
+/** The observations that are logged, each with the level and message of its line: a job has ended, or an attempt has failed and another follows. */
 const ends: { readonly [T in ObservationType]?: readonly [level: 'info' | 'warn', message: string] } = {
   'job.completed': ['info', 'job succeeded'],
   'job.retry_scheduled': ['warn', 'attempt failed'],

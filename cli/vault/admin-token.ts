@@ -9,7 +9,10 @@ export function mintAdminToken(): MintedToken {
   return { token, digest: createHash('sha256').update(token).digest() };
 }
 
-/** Replaces a lost admin token with a new one as soon as `show` has resolved. Until then the old token is valid. */
+/**
+ * Replaces a lost admin token with a new one as soon as `show` has resolved. Until then the old token is valid. Throws VaultCommandError if
+ * there is no vault, or if it does not open.
+ */
 export function resetAdminToken(place: VaultLocation, show: (token: string) => Promise<void>): Promise<void> {
   return withHeldStore(place, async store => {
     const { vault } = heldVault(store, place.keys);

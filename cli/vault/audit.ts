@@ -48,6 +48,7 @@ export function* readAudit(place: VaultLocation, filter: AuditFilter): AuditPage
   }
 }
 
+/** Opens the ledger for reading; a service may be running on it. Throws VaultCommandError if there is no ledger. */
 export function openBeside({ statePath }: VaultLocation): Reader & { close(): void } {
   if (!existsSync(join(statePath, 'data.mdb')))
     throw new VaultCommandError(`${statePath} is not a state directory: it has no data.mdb`);
@@ -66,8 +67,8 @@ export function* auditPages(reader: Reader, keys: VaultLocation['keys'], filter:
 }
 
 /**
- * Verifies the trail and yields its records in pages, up to the first record that does not verify. Returns the problem of that record, else
- * the problem of the end of the trail; null: the trail is intact. Each page is valid until the next page is taken.
+ * Verifies the trail and yields its records in pages, up to the first record that does not verify. Returns the problem of that record. If all
+ * records verify, returns the problem of the end of the trail, or null: the trail is intact. Each page is valid until the next page is taken.
  */
 export function* entryPages(
   reader: Reader,
@@ -93,7 +94,10 @@ export function wantedBy(filter: AuditFilter): (line: AuditLine) => boolean {
   return line => wanted.every(([field, value]) => matches(line, field, value));
 }
 
-/** Whether the field of the record has this value. A delivery of secrets to jobs also matches each secret, and each job as `job:<id>`. */
+/**
+ * Whether the field of the record has this value. The record of a delivery also matches each delivered secret in the field `secret`, and
+ * `job:<id>` of each job that received it in the field `actor`.
+ */
 function matches(record: AuditRecord, field: keyof AuditFilter, value: string | undefined): boolean {
   if (record[field] === value) return true;
   if (field === 'secret') return record.secrets?.includes(value!) === true;

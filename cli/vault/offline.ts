@@ -38,7 +38,7 @@ export async function withHeldStore<T>(place: VaultLocation, work: (store: Ledge
   }
 }
 
-/** An older state keeps its format: the next start upgrades it, after a backup. */
+/** Locks the state directory, and completes interrupted changes. An older state keeps its format: the next start upgrades it, after a backup. */
 function holdStore({ statePath, keys }: VaultLocation): LedgerStore {
   assertUser(statePath);
   const store = openStore(statePath, { upgrades: false });
