@@ -50,7 +50,7 @@ async function acceptOnly(parameters: Accept, stage: Stage): Promise<Phase> {
   const caller = service.caller();
   const depthAfter = await caller.queueDepth();
   const surplus = depthAfter - load.completed - load.before;
-  // The surplus are jobs of requests that were unanswered when the client ended.
+  // The surplus jobs belong to requests that were still unanswered when the client ended.
   const holds = surplus >= 0 && surplus <= 2 * parameters.connections;
   if (!holds) throw new Error(`${load.completed} were answered 202, and ${depthAfter} are queued`);
   const last = await caller.job(await caller.submit(path, { n: 'last' }));

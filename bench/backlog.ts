@@ -153,9 +153,7 @@ async function queueRuns(
   ];
 }
 
-/**
- * Queues jobs that are gates themselves. The first ones hold all threads, also after a restart, and the others wait.
- */
+/** Queues jobs of the plugin `gate`. The first of them block all plugin threads, also after a restart, and the others wait. */
 async function queueUp({ jobs, connections, sampleEvery }: Backlog, stage: Stage) {
   const service = await stage.start({ port: await freePort(), ...setting });
   const count = jobs + workers;

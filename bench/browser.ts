@@ -10,9 +10,8 @@ const executablePath = '/usr/bin/chromium';
 export const hasBrowser = existsSync(executablePath);
 
 /**
- * The features that are disabled. This list replaces Playwright's own list, so it repeats Playwright's entries after
- * the first two. The features of the first two entries load two pages for the address bar of each window, which nobody
- * sees. These pages would take a third of the processor time of a short visit.
+ * The features of Chromium that are disabled. The first two load pages for the address bar of each window, which nobody sees and which
+ * would take a third of the processor time of a short visit. The others are Playwright's own list, which this list replaces.
  */
 const withoutFeatures = [
   'WebUIOmniboxPopup',

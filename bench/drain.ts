@@ -6,9 +6,7 @@ import type { Stage } from './stage.ts';
 
 type Drain = {
   readonly jobs: number;
-  /**
-   * The number of jobs that run before the gates close, so that code is compiled and the pace of the command is known.
-   */
+  /** The number of jobs that run before the gates close, so that code is compiled and frames have their final size. */
   readonly warmup: number;
   readonly connections: number;
   readonly sampleEvery: number;

@@ -1,7 +1,7 @@
 // Finds a free port, for a service that must have the same address after a restart.
 import { type AddressInfo, createServer } from 'node:net';
 
-/** The service cannot choose the port itself, because the server library binds only a configured port again at once. */
+/** The first start needs a configured port, too: a port that the system chose cannot be bound again immediately by the server library. */
 export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer();

@@ -1,4 +1,4 @@
-// Closes the gates. From then on jobs are queued, and none runs.
+// Closes the gates: starts jobs that block all plugin threads. Until the gates are opened, further jobs are queued, and none runs.
 import type { Caller } from './caller.ts';
 import { until } from './pause.ts';
 import type { Service } from './service.ts';
@@ -8,8 +8,8 @@ import { type Stage, workers } from './stage.ts';
 export type Gate = 'gate' | 'program-gate' | 'persistent-gate';
 
 /**
- * Closes the gates, which may have been closed and opened before. `threads`: how many jobs can run at once. First waits
- * until the service is idle, because a job that is returned from behind a gate would count as queued.
+ * Closes the gates, which may have been closed and opened before. `threads`: how many jobs can run at once. First waits until the service is
+ * idle, because jobs in a host behind a gate would be returned, and would count as queued.
  */
 export async function closeGates(
   service: Service,

@@ -1,4 +1,4 @@
-// Bench: how long jobs of one plugin take while another plugin keeps misbehaving, for each way that costs much.
+// Bench: how long jobs of one plugin take while another plugin keeps misbehaving, for each expensive way to misbehave.
 import { atMost, type Bench, type Metric } from './bench.ts';
 import type { Caller, Job } from './caller.ts';
 import { idle } from './gate.ts';

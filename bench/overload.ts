@@ -92,7 +92,7 @@ async function work(service: Service, perSecond: number, seconds: number): Promi
   return { ...offered, ended: (await caller.total(endedPath)) - before };
 }
 
-/** Measures the work that is done while there is always more to do, after a warm-up. */
+/** Offers 1.3 times this load, so that jobs are always waiting, and counts the jobs that end. A warm-up comes first. */
 async function saturated(service: Service, perSecond: number, seconds: number): Promise<Worked> {
   await offer(service, { path, payload: {}, perSecond: 1.3 * perSecond, seconds });
   return work(service, 1.3 * perSecond, seconds);

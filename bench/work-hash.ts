@@ -1,4 +1,4 @@
-// The fingerprint of the work that a bench has done. It shows if a bench does nothing, or other work than before.
+// The fingerprint of the work that a bench has done. If it changes, the bench has done other work than before, or none.
 import { createHash } from 'node:crypto';
 
 export function workHash(work: unknown): string {

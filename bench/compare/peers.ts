@@ -23,7 +23,7 @@ const own = 'headgate';
 const synced = ['bullmq-always', 'graphile-worker', 'pg-boss', 'plainjob-full', 'restate'];
 /** Peers with which headgate is not compared by a ratio. They take a turn only in the first round. */
 const beside = ['bullmq-sandboxed', 'bullmq-everysec', 'plainjob-normal'];
-/** Peers that do less work, because the full amount would take them minutes. `share`: their part of the jobs. */
+/** Peers that do less work, because the full amount would take them minutes. `share`: the fraction of the jobs that such a peer gets. */
 const slow: { readonly [peer: string]: { readonly share: number; readonly childrenMax: number } } = {
   restate: { share: 0.1, childrenMax: 10_000 },
   'bullmq-sandboxed': { share: 0.2, childrenMax: 10_000 },

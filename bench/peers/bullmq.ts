@@ -9,8 +9,8 @@ import { Server } from './server.ts';
 
 const concurrency = 100;
 /**
- * The worker's concurrency, per parallel run of steps. Completing a job also fetches the next waiting job, so some jobs
- * should wait.
+ * The concurrency of the worker for steps, as a share of the parallel runs. It is below 1, so that some jobs wait: the call that completes a
+ * job then also fetches the next one.
  */
 const stepsConcurrencyShare = 0.5;
 /** The number of threads, one per job. Of 1, 2 and 4 this is the fastest on two cores; child processes are slower. */

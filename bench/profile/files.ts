@@ -1,9 +1,6 @@
 // The names of profile files: `<role>-<process>-<thread>` with one of these suffixes.
 
-/**
- * The signal that makes the main thread of a process end and write its profile, and the profiles of its threads and
- * hosts.
- */
+/** The signal on which a process stops profiling and writes the profiles of its threads, and makes its hosts do the same. */
 export const signal = 'SIGUSR2';
 export const profileSuffix = '.cpuprofile';
 /** The suffix of the file of a thread whose profile is not written yet. */

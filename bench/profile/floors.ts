@@ -1,4 +1,5 @@
-// Finds the floor of the project to which a function belongs, by the path of its code.
+// Finds the floor to which a function belongs, by the path of its code. A floor is a layer of the service, such as `storage`, or another use of
+// a thread's time, such as `idle`.
 import type { Profiler } from 'node:inspector';
 
 /**

@@ -21,7 +21,7 @@ const session = new Session();
 
 followHosts();
 writeFileSync(file + pendingSuffix, '');
-// If a thread ends before it is asked for its profile, it leaves none.
+// A thread that ends before it is asked for its profile leaves no file, so that `endProfiles` does not wait for it.
 process.once('exit', () => rmSync(file + pendingSuffix, { force: true }));
 session.connect();
 session.post('Profiler.enable');

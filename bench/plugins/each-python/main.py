@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Answers with the number that came."""
+"""Answers with the number in the payload."""
 import json
 import sys
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Answers with the number that came.
+# Answers with the number in the payload.
 read -r request
 n=${request##*'"n":'}
 echo '{"status":"ok","result":{"n":'"${n%%\}*}"'}}'

@@ -1,4 +1,4 @@
-// Creates a file that marks it as waiting, and blocks its thread until another file appears.
+// Creates a file that marks the job as waiting, and blocks its thread until another file appears.
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 

@@ -1,7 +1,7 @@
 // Answers that are expensive to process.
 import { randomBytes } from 'node:crypto';
 
-/** Every second entry, from the first one on. Entries are small, so that walking over the state takes most of the work. */
+/** Every second entry of the state, from `first` on. Entries are small, so that walking over the state takes most of the work. */
 export function fill({ payload }) {
   const state_updates = {};
   for (let n = payload.first; n < payload.entries; n += 2) state_updates[`k${n}`] = 1;
@@ -33,7 +33,7 @@ export function items({ payload }) {
   return { result: { ...payload, items: Array.from({ length: payload.count }, (_, n) => n) } };
 }
 
-/** A list of numbers that take a byte each, alone in another list. */
+/** A list whose only element is a list of numbers. Each number takes a byte. */
 export function nested({ payload }) {
   return { result: { items: [numbers(payload.bytes)] } };
 }

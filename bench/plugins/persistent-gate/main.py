@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# Runs until a file appears; leaves a mark that says it does. For as many jobs as come.
+# For each job, creates a file that marks the job as waiting, and blocks until another file appears.
 import json, os, sys, time
 for line in sys.stdin:
     request = json.loads(line)

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Answers each request with the number that came.
+// Answers each request with the number in its payload.
 const { createInterface } = require('node:readline');
 
 createInterface({ input: process.stdin }).on('line', line => {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Answers each request with the number that came."""
+"""Answers each request with the number in its payload."""
 import json
 import sys
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# Runs until a file appears; leaves a mark that says it does.
+# Creates a file that marks the job as waiting, and blocks until another file appears.
 import json, os, sys, time
 request = json.loads(sys.stdin.readline())
 directory = request['config']['directory']
