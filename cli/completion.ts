@@ -31,7 +31,8 @@ export function offersFor(program: Command, words: readonly string[]): readonly 
     if (expects !== undefined) {
       values[expects.attributeName()] = word;
       expects = undefined;
-    } else if (isPastOptions || word === '--') isPastOptions = true;
+    } else if (isPastOptions) argumentsGiven++;
+    else if (word === '--') isPastOptions = true;
     else {
       expects = optionsOf(at).find(option => option.long === word && takesValue(option));
       const inner = at.commands.find(command => command.name() === word);

@@ -57,10 +57,10 @@ export function callOptions(): Option[] {
     new Option('--async', 'do not wait for the job'),
     new Option(
       '--batch <file>',
-      'one job for each line of a file, which is a payload; - reads stdin. It prints the ids',
+      'start one job for each line of the file: the line is its payload. - reads stdin. Prints the ids',
     ).conflicts(['payload', 'async', 'timeout']),
     ...timeOptions(),
-    tagOption('a tag of the job, which all jobs that descend from it have, too'),
+    tagOption('a tag of the job and of all jobs that descend from it'),
     new Option(...submitOptions.timeout).argParser(parseMs),
     new Option(...submitOptions.key).argParser(checkKey),
   ];

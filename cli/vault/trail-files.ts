@@ -52,7 +52,8 @@ export async function exportTrail(place: VaultLocation, file: string, beforeUs: 
     rmSync(partial, { force: true });
     return await writeSegment(reader, place, { path, partial, beforeUs });
   } catch (error) {
-    throw 'code' in Object(error) ? ioFailure(`${file} cannot be written`, error) : error;
+    // An error of the ledger, which is read meanwhile, has a code and no system call.
+    throw 'syscall' in Object(error) ? ioFailure(`${file} cannot be written`, error) : error;
   } finally {
     reader.close();
     rmSync(partial, { force: true });

@@ -143,7 +143,7 @@ export class Cancels {
   }
 
   /**
-   * Called when a phase of the run begins. Ends the run's mark, because the cancel or time-out of the preceding part does not stop the
+   * Called when a phase of the run begins. Ends the run's mark, because the cancel or timeout of the preceding part does not stop the
    * jobs of the new phase.
    */
   phaseBegins(turn: Turn, run: JobId): void {

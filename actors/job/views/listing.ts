@@ -161,13 +161,16 @@ class PageBuilder {
     const { plugin, command } = this.#filter;
     const below = keyAfter(blockOf(this.#before));
     yield* takeOpenJobs(this.#reader, { plugin, command, status }, { total, below }, jobs => {
-      this.#takeOpen(jobs);
+      this.#takeOpen(jobs, status);
       return this.#full;
     });
   }
 
-  /** Adds the jobs with ids smaller than `#before`, newest first, until the page is full. */
-  #takeOpen({ key, indexes }: JobsOfBlock): void {
+  /**
+   * Adds the jobs with ids smaller than `#before`, newest first, until the page is full. Jobs that are shown as cancelled, because their run
+   * was, are not added as queued.
+   */
+  #takeOpen({ key, indexes }: JobsOfBlock, status: OpenStatus): void {
     const end = this.#endIn(key, Number.POSITIVE_INFINITY);
     const block = end === 0 ? undefined : this.#blocks.readUsable(key);
     if (!block) return;
@@ -177,7 +180,8 @@ class PageBuilder {
       if (this.#full) return;
       const id = jobId(key, index);
       const ending = readable(() => latestAttempt(this.#reader, id));
-      this.rows.push(rowOf(id, jobs.view(index, ending)));
+      const view = jobs.view(index, ending);
+      if (view.status === status) this.rows.push(rowOf(id, view));
     }
   }
 

@@ -19,7 +19,7 @@ export const failureCharsMax = 1_000;
 export class PhaseTokens {
   readonly #table: RunTable;
   /** By parked token: the work on its payload, which may take several turns. */
-  readonly #unfinishedElements = new WeakMap<FanOut, Sliced<Token>>();
+  readonly #unfinished = new WeakMap<FanOut, Sliced<Token>>();
 
   constructor(table: RunTable) {
     this.#table = table;
@@ -27,9 +27,9 @@ export class PhaseTokens {
 
   /** Continues to make the parked token. Null: the token is not complete yet. */
   next(run: Run, fan: FanOut, plan: ParkedPlan): Token | null {
-    const unfinishedElements = this.#unfinishedElements.get(fan) ?? tokenOf(this.#table, run, fan.id + 1, plan);
-    this.#unfinishedElements.set(fan, unfinishedElements);
-    const step = unfinishedElements.next();
+    const unfinished = this.#unfinished.get(fan) ?? tokenOf(this.#table, run, fan.id + 1, plan);
+    this.#unfinished.set(fan, unfinished);
+    const step = unfinished.next();
     return step.done ? step.value : null;
   }
 }

@@ -360,6 +360,8 @@ test('a shell completes the names of plugins and pipelines, and nothing while th
   expect(await offered(['pause', 'pipeline', 'tw'])).toEqual(['two']);
   expect(await offered(['plugin', 'run', 'ech'])).toEqual(['echo']);
   expect(await offered(['pause', 'plugin', 'echo', ''])).toEqual([]);
+  expect(await offered(['plugin', 'run', '--', 'ech'])).toEqual(['echo']);
+  expect(await offered(['plugin', 'run', '--', 'echo', 'ech'])).toEqual([]);
   expect(await offered(['pause', 'plugin', '--url=http://127.0.0.1:1', ''])).toEqual([]);
   expect(await offered(['pause', 'plugin', ''], 'http://127.0.0.1:1')).toEqual([]);
 });
