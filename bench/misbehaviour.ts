@@ -9,7 +9,7 @@ import { isOver, type Single, singles } from './singles.ts';
 import type { Stage } from './stage.ts';
 
 type Misbehaviour = {
-  /** The number of measured jobs for each way, once while the service is idle and once during the misbehaviour. */
+  /** How many jobs are measured for each misbehaviour: this many while the service is idle, and this many again during the misbehaviour. */
   readonly samples: number;
   /** The pause between two measured jobs. */
   readonly pauseMs: number;

@@ -114,7 +114,7 @@ class TimelineReader {
   }
 
   #one(run: string): Promise<Timeline> {
-    // A request may ask for at most 2,000 buckets. After so many reads, the service no longer keeps the first
+    // A request may ask for at most 2,000 buckets. After this many reads, the service no longer keeps the first
     // timelines.
     this.#buckets = this.#buckets === 2_000 ? 400 : this.#buckets + 1;
     return this.#caller.read<Timeline>(`/job/${run}/timeline?buckets=${this.#buckets}`);

@@ -26,7 +26,7 @@ export async function readBytesOption(option: string, path: string, io: Io): Pro
   return path === '-' ? readStdin(option, io) : readNamedFile(option, resolve(io.cwd, path));
 }
 
-/** Reads stdin to its end. Error messages call the input `what`. */
+/** Reads stdin to its end. `what` names the input in error messages. */
 export async function readStdin(what: string, { stdin }: Io, bytesMax = Number.POSITIVE_INFINITY): Promise<Uint8Array> {
   const chunks: Buffer[] = [];
   let length = 0;
@@ -45,7 +45,7 @@ function readNamedFile(option: string, path: string): Uint8Array {
   }
 }
 
-/** Decodes UTF-8. Error messages call the input `what`. With `ignoreBOM`, a byte order mark becomes part of the text. */
+/** Decodes UTF-8. `what` names the input in error messages. With `ignoreBOM`, a byte order mark becomes part of the text. */
 export function decoded(what: string, bytes: Uint8Array, { ignoreBOM = false } = {}): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM }).decode(bytes);

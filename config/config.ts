@@ -50,7 +50,7 @@ export type WebhookEndpoint = {
   readonly idHeader?: string;
   /** Present: integers beyond ±(2^53 − 1) become text. Absent: a delivery with such an integer is refused. */
   readonly bigIntegers?: 'text';
-  /** The headers of a delivery that are copied into its event, spelled as in the event. */
+  /** The names of the headers that are copied from a delivery into its event. The event has them in this spelling. */
   readonly headers?: readonly string[];
   /** The type of the event; absent: `webhook.<name>`. */
   readonly event?: EventTemplate;

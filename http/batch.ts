@@ -43,7 +43,7 @@ export type PayloadBatch = {
   readonly hash: Uint8Array;
 };
 
-/** After this many bytes, the search for the end of a value lets other work run. */
+/** The search for the end of a value can be interrupted about once in this many bytes, but not within a string. */
 const bytesPerPause = 16_384;
 /** The time, in ms, after which other requests are handled before a batch continues. */
 const batchMsMax = 1;

@@ -7,7 +7,10 @@ export const holdMs = 30_000;
 
 export type CrashHoldLimits = { readonly crashesMax: number; readonly windowMs: number; readonly holdMs: number };
 
-/** The limits for the persistent processes of one plugin in one host. During a hold, no persistent process of the plugin is started. */
+/**
+ * The limits of the crash hold for the persistent processes of one plugin in one host. During a crash hold, no persistent process of the
+ * plugin is started.
+ */
 export const processLimits: CrashHoldLimits = { crashesMax, windowMs: crashWindowMs, holdMs };
 
 /** All times are in ms, by one clock that the caller chooses. */

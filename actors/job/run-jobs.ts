@@ -193,7 +193,10 @@ export class RunJobs {
   }
 }
 
-/** Whether the run can share the group of the run before it: they differ only in their payloads, as runs from calls of one caller do. */
+/**
+ * Whether the run can share the `JobGroup` of the run before it: both are roots, neither is a rerun or has headers in its event, and they
+ * differ only in their payloads. Runs from calls of one caller usually do.
+ */
 function isAlike(before: JobGroup | undefined, group: JobGroup): boolean {
   return (
     before !== undefined &&

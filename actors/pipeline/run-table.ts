@@ -237,7 +237,7 @@ export class RunTable {
     if (run.jobs === 0 && run.failure !== null) this.ending.push(run);
   }
 
-  /** Whether the turn has created so many bytes that other work waits for the next turn. */
+  /** Whether the turn has created `bytesPerTurnMax` bytes or more: other work then waits for the next turn. */
   get isFull(): boolean {
     return this.bytesInTurn >= bytesPerTurnMax;
   }

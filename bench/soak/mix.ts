@@ -22,7 +22,7 @@ const order = Array.from({ length: 100 }, (_, n) => {
 });
 
 const tickMs = 5;
-/** The maximum number of calls in flight. A call that becomes due while so many are in flight is skipped. */
+/** The maximum number of calls in flight. A call that becomes due while this many are in flight is skipped. */
 const callsMax = 256;
 
 export class Mix {

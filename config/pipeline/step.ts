@@ -57,7 +57,8 @@ function readStep(
   const { reportAt } = around;
   const kind = kinds.find(key => value[key] !== undefined);
   if (isFirst && value['join'] !== undefined) reportAt([...at, 'join'], 'the first step has nothing before it to join');
-  // Positions in a phase, such as `finally.1`, are registered as ids, because another step could have the same text as its id.
+  // A step of a phase that has no id gets its position, such as `finally.1`, as its id, because another step could have this text as its id.
+  // A position in the main part begins with a digit, as no id does.
   const id = value['id'] ?? (/^[a-z]/.test(number) ? number : undefined);
   const common = {
     id: readId(id, around, at) ?? number,

@@ -8,7 +8,7 @@ import type { NodePath, SourceLocation } from '../source/tree.ts';
 import type { ManifestReader } from './manifest.ts';
 
 const depthMax = 32;
-// The search ends at this number of directories, over all roots. A root with so many directories is probably a mistake,
+// The search ends at this number of directories, over all roots. A root with this many directories is probably a mistake,
 // such as `/` or a home directory.
 const directoriesMax = 20_000;
 

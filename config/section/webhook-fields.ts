@@ -1,4 +1,4 @@
-// The keys of a webhook endpoint.
+// The configuration keys of a webhook endpoint.
 import { Type } from '../../runtime/schema-type.ts';
 import * as field from './field.ts';
 import { eventHeaderCharsMax, eventHeadersMax } from './webhook-event.ts';
@@ -45,7 +45,7 @@ export const endpointField = field.closedMap(
     id_header: headerName(
       'The header with the id of a delivery. A repeated id within 24 h creates no second job. Default: none, so each delivery creates a job. Example: `X-GitHub-Delivery`.',
     ),
-    headers: Type.Array(headerName('The name of a header, spelled as in the event.'), {
+    headers: Type.Array(headerName('The name of a header. The event has it in this spelling.'), {
       maxItems: eventHeadersMax,
       expected: `a list of at most ${eventHeadersMax} names of headers`,
       description: `The headers of a delivery that are copied into its event: at most ${eventHeadersMax}, with at most ${eventHeaderCharsMax} characters each. They are not signed. Default: none. Example: \`[X-GitHub-Event]\`.`,

@@ -39,8 +39,8 @@ export class LogDamaged extends StoreFault {
 }
 
 /**
- * Yields the turns after `from`, up to the end of the log or to the turn `until`. Throws LogDamaged at damage, and StoreFault if the
- * segment of `from` is missing or a segment cannot be read.
+ * Yields the turns after `from`, up to the end of the log or up to and including the turn `until`. Throws LogDamaged at damage, StoreFault if
+ * the segment of `from` is missing or reading fails, and the system's error if a segment cannot be opened.
  */
 export function* readLog(
   segments: readonly Segment[],

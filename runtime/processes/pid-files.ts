@@ -19,7 +19,10 @@ const pollMs = 5;
  */
 const slackTicks = 100;
 
-/** The ids of the hosts in this thread that have not ended. Each of these hosts watches its own processes. */
+/**
+ * The ids of the hosts that this thread manages, from `claim` to `release`. The `PidFiles` of another host leave the processes of these hosts
+ * alone, because each of them kills its own.
+ */
 const living = new Set<string>();
 
 /**

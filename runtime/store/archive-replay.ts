@@ -13,7 +13,10 @@ import { StoreFault, tables } from './store.ts';
 export type Replayed = {
   /** The newest turn that the copy has. */
   readonly last: { readonly lsn: Lsn; readonly atUs: number };
-  /** Whether the archive also has a turn from after the requested time. If so, the copy is exactly as of the requested time. */
+  /**
+   * Whether the archive continues, without a missing turn, to a turn after the requested time. If so, the copy is exactly as of the
+   * requested time.
+   */
   readonly goesOn: boolean;
 };
 

@@ -149,7 +149,10 @@ function hear(event: LiveEvent): void {
   for (const { types, heard } of [...listeners]) if (isGap || types.some(type => fits(type, event.type))) heard(event);
 }
 
-/** Tells the listeners that do not need each event that something of their types may have happened. */
+/**
+ * Sends an event `busy` or `opened`, without id and data, to each listener that does not need each event and has a type for which `isMeant` is true:
+ * events of such a type may have been missed.
+ */
 function hint(type: 'busy' | 'opened', isMeant: (type: string) => boolean): void {
   for (const { types, each, heard } of [...listeners])
     if (!each && types.some(isMeant)) heard({ id: '', type, data: {} });

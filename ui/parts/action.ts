@@ -19,7 +19,7 @@ export type Action = {
   readonly by: string;
   readonly created_at: string;
   readonly completed_at: string | null;
-  /** The jobs that match, before `limit`. */
+  /** How many jobs matched when the action was requested, whatever the `limit`; of a backfill, how many occurrences. */
   readonly matched: number;
   readonly done: number;
   readonly skipped: Readonly<Record<string, number>>;

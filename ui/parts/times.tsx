@@ -23,7 +23,7 @@ export function TimeFields(props: {
   );
 }
 
-/** A time as the fields have it. */
+/** The time as the value of a `datetime-local` field, in the browser's time zone: `2026-01-31T12:00`. */
 export function fieldTime(date: Date): string {
   return `${day(date)}T${clock(date).slice(0, 5)}`;
 }

@@ -130,7 +130,10 @@ export const codeCharactersMax = 65_536;
 /** What scrolls can be reached by keyboard. */
 const scrolls = { tabIndex: 0 };
 
-/** A text as it was sent: a payload, a result, the output of a plugin. */
+/**
+ * A text in a box of its own, with a button that copies it: JSON such as a payload, a result or settings, or what an attempt wrote to stderr. Only
+ * the beginning of a long text is shown until the user asks for all of it.
+ */
 export function Code({ text, label }: { text: string; label?: string }): JSX.Element {
   const [isWhole, showWhole] = useState(false);
   const isCut = text.length > codeCharactersMax && !isWhole;

@@ -1,4 +1,5 @@
-// The navigation, and at its end the connection, the theme, the keys and the session.
+// The navigation: links to the screens and, at its end, the state of the connection and the buttons for the theme, the times, the keys and
+// signing out.
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { isReachable } from '../core/api.ts';

@@ -30,9 +30,9 @@ export function windowOf(fromUs: number, nowUs: number, toUs: number | null = nu
   return { from: Math.max(Math.floor(fromUs / minuteUs), current - minutesKept), to };
 }
 
-/** The parts of a window that are read. */
+/** What is read of the stopwatch in a window. */
 export type ReadingScope = {
-  /** Null: all steps. */
+  /** Only these steps. Null or absent: all. */
   readonly steps?: ReadonlySet<string> | null;
   /** The wanted parts of each step's history. Null: no history is wanted. */
   readonly history?: StepHistoryQuery | null;

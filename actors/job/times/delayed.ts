@@ -17,7 +17,10 @@ import type { RunJobs } from '../run-jobs.ts';
 import { hasStarted } from '../views/started-runs.ts';
 import type { RescheduleJob, RescheduleReply } from './time-protocol.ts';
 
-/** The maximum number of jobs that timers make due, end or stop in one turn. A whole block that becomes due at once counts as one job. */
+/**
+ * The maximum number of jobs that timers make due, end or stop in one turn. If all delayed jobs of a block of plugin jobs become due at once, and
+ * none of the block was dispatched before, they count as one. Runs are counted one by one.
+ */
 export const timedPerTurnMax = 1_024;
 /** After a start, jobs wait until all due timers have been handled, but not longer than this. */
 const catchUpUsMax = 5_000_000;

@@ -130,7 +130,7 @@ export class Expansion {
     const { expandable } = this.#table;
     const name = this.#isFull ? undefined : expandable.values().next().value;
     if (name === undefined) return false;
-    // If the run is added again, it comes after all others.
+    // The run is removed first: if it is added again, it comes after all others.
     expandable.delete(name);
     const run = this.#table.find(name);
     if (!run || run.failure !== null) return true;

@@ -91,7 +91,7 @@ export class ProcessPool {
     return (persistent === undefined ? 1 : (persistent.jobsMax ?? Number.POSITIVE_INFINITY)) - process.requests;
   }
 
-  /** Ends the idle processes now, and each other process when it is given back. */
+  /** Ends the idle processes now, and every other process when it is given back. */
   retire(): void {
     this.#retired = true;
     for (const process of this.#idle.splice(0)) process.release();

@@ -59,7 +59,7 @@ async function failures(query: string, gateway: Gateway = shared): Promise<Page>
   return body as unknown as Page;
 }
 
-/** The page once the index has counted so many failed jobs of the plugin. */
+/** Returns the page once the index has counted this number of failed jobs of the plugin. */
 function counted(plugin: string, count: number, gateway: Gateway = shared): Promise<Page> {
   return until(`${count} failures of ${plugin}`, async () => {
     const page = await failures(`plugin=${plugin}&limit=200`, gateway);

@@ -225,7 +225,7 @@ function fail(ledger: Ledger, ...errors: readonly string[]): void {
 const word = (n: number) =>
   `no ${String.fromCharCode(97 + (n % 26), 97 + (Math.floor(n / 26) % 26), 97 + Math.floor(n / 676))}`;
 
-test(`so many groups are kept: the one that was seen least recently goes first, and begins anew`, async () => {
+test(`the number of groups is limited: the one that was seen least recently goes first, and begins again`, async () => {
   expect(failureGroupsMax).toBe(1_000);
   const ledger = new Ledger();
   const index = openMemoryIndex();

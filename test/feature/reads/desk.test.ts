@@ -64,7 +64,7 @@ test('what a read holds besides values counts, too', async () => {
   for (const id of [4, 5]) await whole(reads, id);
 });
 
-test('so many timelines are computed at the same time; the next one begins when one of them ends or is dropped', async () => {
+test('a limited number of timelines is computed at the same time; the next one begins when one of them ends or is dropped', async () => {
   const ledger = new Ledger();
   ledger.add({ plugin: 'echo', command: 'say', submittedBy: 'api:test', jobs: [{ attempts: [], end: 'running' }] });
   const answers = openAnswers({ reader: ledger.store, index: openMemoryIndex });

@@ -44,7 +44,7 @@ it('counts the wait from the last end of a pause or hold of the command, of its 
   ]);
 });
 
-it('keeps so many ends of pauses', () => {
+it('keeps a limited number of ends of pauses', () => {
   const { ledger, freed } = stage();
   for (let n = 0; n < holdEndsMax + 10; n++) freed(start + n, 'echo', '');
   expect(ledger.count('hold_ends')).toBe(holdEndsMax);
@@ -83,7 +83,7 @@ it('drops minutes after seven days', () => {
   expect(index.count('stopwatch')).toBe(2);
 });
 
-it('tells so many names of spans apart, and no more', () => {
+it('counts a limited number of span names separately', () => {
   const page = new MinutePage();
   for (let n = 0; n < spanNamesMax + 10; n++) page.addSpan('handle.run', `span ${n}`, 5);
   const index = openMemoryIndex();

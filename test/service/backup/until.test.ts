@@ -25,7 +25,7 @@ async function started(of: Settings): Promise<Gateway> {
   return gateway;
 }
 
-/** The time after all that was committed until now, in a later millisecond. */
+/** Waits for a time after everything committed so far and before everything committed after the return, and returns it. */
 async function momentOf(): Promise<string> {
   const at = Date.now() + 1;
   await until('it has passed', () => Date.now() > at);

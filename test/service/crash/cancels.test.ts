@@ -1,5 +1,6 @@
-// Cancels at random moments, with kill -9 of the service and of its hosts between, many times: nothing of what was cancelled enters plugin code after
-// the answer, no process of it lives on, and a success that was committed first stays.
+// Cancels jobs and runs at random moments, in cycles that each end with kill -9 of the service and sometimes of its hosts, often while cancels are
+// under way. Once a cancel is answered, no plugin code of the job or run starts. In the end none of its processes is alive. A success that
+// was committed before the cancel stays.
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';

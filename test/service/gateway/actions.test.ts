@@ -167,7 +167,7 @@ test('jobs that run are stopped, and runs end with all that is inside', async ()
   expect((await gateway.settled(run)).status).toBe('cancelled');
 });
 
-test('with a pace and a limit it takes so many, and can be cancelled in the midst', async () => {
+test('with a pace and a limit it stops at the limit, and can be cancelled on the way', async () => {
   await occupy('paced', 'pace');
   await submitMany('paced/handle', 30);
   const where = { plugin: 'paced', status: 'queued' };

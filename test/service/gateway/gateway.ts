@@ -287,7 +287,7 @@ export class Gateway {
     return this.journal().filter(note => note.job === job);
   }
 
-  /** Waits until this job, or so many jobs, have noted this. */
+  /** Waits until this job, or this number of jobs, has noted this. */
   async noted(what: string, wanted: string | number = 1): Promise<void> {
     const matches = (note: Note) => note.what === what && (typeof wanted === 'number' || note.job === wanted);
     const count = typeof wanted === 'number' ? wanted : 1;

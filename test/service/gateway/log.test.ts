@@ -190,7 +190,7 @@ test('a reload is told, and so are jobs that are held, at a start too', async ()
   await gateway.settled(held!);
 });
 
-test('of each kind there are so many lines a minute', async () => {
+test('the lines of each kind are limited per minute', async () => {
   await gateway.reload(settings({ per_minute: 3 }));
   const log = listen();
   await gateway.ran('fan', { list: Array.from({ length: 50 }, () => ({ fail: 'many' })) });

@@ -213,7 +213,7 @@ test('a job that waits for its next attempt is found by the error of the last on
   expect(await list('error=impatience&status=failed')).toMatchObject({ total: 0 });
 });
 
-test('of a run with very many failures so many are counted, and no more', async () => {
+test('the failures of a run are counted up to a limit', async () => {
   const list10100 = Array.from({ length: countedMax + 100 }, () => ({ fail: 'multitude' }));
   const { job_id: run } = await gateway.ran('fan', { list: list10100 });
   for (const query of [`run=${run}&status=failed`, `run=${run}&error=multitude`, 'error=multitude&plugin=step']) {

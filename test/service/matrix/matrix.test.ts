@@ -113,7 +113,7 @@ describe('refusals come in their order', () => {
   // Wrong in every way that is checked after the token and its scopes.
   const wrong: Ask = { type: 'text/plain', body: `{${'x'.repeat(bodyBytesMax)}` };
   const guarded = accessTable.filter(({ allowed }) => allowed !== 'open');
-  // A pause may outlive its target: resuming looks up no name.
+  // The routes that answer 404 for an unknown name or id. `…/resume` is not among them: a pause may outlive its target, so it looks up no name.
   const named = accessTable.filter(
     ({ route, path }) => route.includes('{') && !path.includes('?') && !route.endsWith('/resume'),
   );

@@ -11,7 +11,7 @@ import { Judge } from './power-cuts/judges.ts';
 import { hasStrace, ledgerFiles, readCalls } from './strace.ts';
 import { callOnce, workload } from './workload.ts';
 
-/** One in so many calls is tried: with 1, each call with each fault; otherwise each tried call with one fault, by turns. */
+/** Every n-th call is tried, where n is this number: with 1, each call with each fault; otherwise each tried call with one fault, by turns. */
 const step = countOf({ deep: 4, quick: 20 });
 const rounds = 3;
 /** The time for an answer, and for the end of a service that cannot go on. */

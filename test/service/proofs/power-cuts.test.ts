@@ -14,7 +14,7 @@ import { type Call, hasStrace, readCalls } from './strace.ts';
 import { callOnce, workload } from './workload.ts';
 
 const images = countOf({ deep: 2000, quick: 20 });
-/** On the last of each so many images, a service is started, which has to run all jobs to their end. */
+/** Of this number of images, a service is started on the last, and has to run all jobs to their end. */
 const startedEvery = cyclesOf({ deep: 50, quick: 20 });
 const rounds = cyclesOf({ deep: 25, quick: 4 });
 /** How likely a cut keeps a sector that was not synced. */
@@ -87,7 +87,10 @@ describe.skipIf(!hasStrace)('a cut of the power', { timeout: 3_600_000 }, () => 
   });
 });
 
-/** A vault is made, a service runs from its first start to its end, with callers, and the keys of the vault are changed. */
+/**
+ * Returns the system calls, recorded by strace, of `vault init`, then of a service that gets calls and deliveries and is killed, then of
+ * `vault rotate-key`.
+ */
 async function record(): Promise<readonly Call[]> {
   const file = join(scratch, 'calls');
   const words = ['-f', '-qq', '--seccomp-bpf', '-y', '-xx', '-s', String(2 ** 24), '-o', file];
@@ -124,7 +127,7 @@ type Cut = {
   readonly number: number;
 };
 
-/** Cuts the power so many times, at moments that are spread over all changes of the disk. */
+/** Cuts the power this often, at moments that are spread over all changes of the disk. */
 async function cut(
   { images, ignoresSyncs }: { readonly images: number; readonly ignoresSyncs: IgnoredSyncs },
   look: (cut: Cut) => Promise<void>,

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 export const hasStrace = spawnSync('strace', ['-V'], { stdio: 'ignore' }).status === 0;
 if (!hasStrace) console.log('SKIPPED: what needs strace, which is not installed');
 
-/** How many segments of the log a service may begin in these proofs. */
+/** How many segments of the log, and how many checkpoint files, the options of strace name in advance. Calls on further ones are not seen. */
 const segmentsMax = 8;
 
 /** Options of strace that limit it to the files to which the next start on this state writes the ledger. */

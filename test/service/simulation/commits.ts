@@ -262,7 +262,7 @@ export class Commits {
     }
   }
 
-  /** Checks the invariants of a record. `changed`: the tables in which something changed; null checks all. */
+  /** Checks the invariants of a record: those that depend on one of the tables `changed`, or on any table (questions.ts). Null: all invariants. */
   #ask(table: Table, key: Uint8Array, changed: Tables | null): void {
     const invariants = this.#invariants.get(table);
     const value = invariants && this.#reader.get(table, key);

@@ -40,12 +40,12 @@ export const faultOdds = {
   auditPruned: [0, 0.1],
   // Interventions of callers: they cancel jobs of their own or of others.
   cancelled: [0, 0, 0.05, 0.2],
-  // They give delayed jobs another time.
+  // Callers reschedule delayed jobs.
   rescheduled: [0, 0.02, 0.1],
-  // They rerun ended jobs, and start actions over many jobs.
+  // Callers rerun ended jobs, and start actions over many jobs.
   ranAgain: [0, 0.03, 0.1],
   actedOnMany: [0, 0, 0.05, 0.2],
-  // They send batches.
+  // Callers send batches.
   batched: [0, 0.03, 0.1],
   // Messages whose handling throws.
   callThrows: [0, 0, 0.02],

@@ -37,7 +37,7 @@ type Act = {
   /** A name for the caller of this action alone: its job, and the jobs that it makes, are submitted by it. */
   readonly by: string;
   readonly plan: ActionPlan;
-  /** The jobs that matched at its moment. */
+  /** The jobs that matched in the turn in which the ledger fixed the selection (`Moment`). */
   readonly matching: ReadonlySet<string>;
   /** The id in the answer; null until then. */
   id: string | null;

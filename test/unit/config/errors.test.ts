@@ -4,9 +4,9 @@
 //   --- config.yaml            a file; a name that ends with * is executable
 //   --- plugin echo            a plugin of that name with the commands handle and health
 //   --- env                    NAME=value, one a line
-//   --- says                   the expected lines; ~ is the directory. "ok" when nothing is wrong
+//   --- says                   the expected problems, or "ok" if there are none, then the warnings; ~ is the directory of the files
 //
-// HEADGATE_WRITE_CASES=1 writes what is said now: then read the difference.
+// HEADGATE_WRITE_CASES=1 replaces the expected lines with the current ones; then read the difference.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { loadSandbox, makeSandbox, plugin } from './sandbox.ts';

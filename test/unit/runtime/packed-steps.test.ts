@@ -83,7 +83,7 @@ describe.each(stepBytes)('in steps of %d bytes', bytes => {
   });
 });
 
-it('a step takes no more than its bytes: so many of them are needed', () => {
+it('a step takes no more than its bytes, which decides how many steps are needed', () => {
   const packed = pack(numbers);
   const least = Math.floor(packed.length / 128);
   expect(run(jsonInSteps(packed, 64)).steps).toBeGreaterThan(least);

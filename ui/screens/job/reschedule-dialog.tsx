@@ -1,4 +1,4 @@
-// Gives a delayed job another time.
+// The dialog that reschedules a delayed job: it gives the job a new time to run.
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { act } from '../../core/actions.ts';

@@ -55,7 +55,7 @@ export function actionFlows(gateway: Gateway): void {
     await row.getByText('3 of 3', { exact: true }).waitFor();
   });
 
-  test('an action takes at most so many jobs, so many a second, and runs reuse what succeeded', async () => {
+  test('an action has a limit and a pace, and runs reuse what succeeded', async () => {
     const page = await askToRerun(gateway, 'limited');
     const dialog = page.getByRole('dialog');
     await dialog.getByRole('button', { name: 'Rerun 3' }).waitFor();

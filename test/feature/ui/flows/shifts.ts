@@ -23,7 +23,10 @@ const observing = `(() => {
   }).observe({ type: 'layout-shift', buffered: true });
 })()`;
 
-/** Answers come one by one, and the page draws a frame before each, as with a slow network. Resolves once none is missing. */
+/**
+ * Makes answers arrive one by one, each after the page has drawn a frame, as on a slow network. Returns a function that resolves once no answer
+ * is outstanding.
+ */
 async function slowly(page: Page): Promise<() => Promise<void>> {
   let last: Promise<void> = Promise.resolve();
   const answer = async (route: Route) => {

@@ -95,7 +95,7 @@ const large = pageBytesMax - attemptBytes(attemptOf(0, true, 0)) + 1;
 
 test.each([
   ['neighbours that end together share a value', [10, 10, 10], 1, 0],
-  ['a value has at most so many attempts', Array<number>(pageAttemptsMax + 1).fill(10), 2, 0],
+  ['the number of attempts in a value is limited', Array<number>(pageAttemptsMax + 1).fill(10), 2, 0],
   ['a value that is long enough takes no further one', [large - 1, 10, 10], 2, 0],
   ['a large one has a value to itself, and its body lies apart', [10, large, 10], 3, 1],
 ])('%s', (_, sizes, values, bodies) => {

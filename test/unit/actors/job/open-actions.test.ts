@@ -18,7 +18,7 @@ function startOf(ask: number): StartAction {
   return { kind: 'start_action', replyTo: { ask }, plan, payload: pack({}) };
 }
 
-test('so many actions are open, and a further one is refused', () => {
+test('the number of open actions is limited, and a further one is refused', () => {
   const store = openMemoryStore();
   const replies: SubmitReply[] = [];
   const { loop, job } = bareJobActor(

@@ -90,7 +90,7 @@ test('in it, each keeps who submitted it', () => {
   expect(begun.map(id => findJob(store, id)!.submittedBy)).toEqual(['api:x', 'api:y', 'api:y']);
 });
 
-test('so many at most', () => {
+test('their number is limited', () => {
   const begun = turn(...Array.from({ length: runsPerBlockMax + 1 }, () => ({ begin: 'a' })));
   expect(blocks(begun)).toHaveLength(2);
   expect(begun.map(statusOf)).toEqual(Array(runsPerBlockMax + 1).fill('running'));

@@ -79,7 +79,7 @@ describe('submissions', () => {
     expect(sent[0]).not.toHaveProperty('asker');
   });
 
-  it('that wait for the ledger have so many bytes together and no more; one alone may be larger', async () => {
+  it('that wait for the ledger have a limit for their bytes together; one alone may be larger', async () => {
     let answer = (_: SubmitJobsReply): void => {};
     const { submissions } = gather(
       () =>

@@ -1,4 +1,4 @@
-// What loading makes of pipelines: all problems at once, or plain data.
+// Reading the pipelines of a configuration: all problems are reported at once, and valid pipelines become plain data.
 import { describe, expect, it } from 'vitest';
 import { checkPipelines } from './checked.ts';
 

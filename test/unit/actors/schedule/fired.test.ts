@@ -23,7 +23,7 @@ function rangeAt(n: number): FiredRange {
   return { firstMs: n * hourMs, lastMs: n * hourMs + 1, count: 1, recurrence, originMs: 0 };
 }
 
-/** A schedule whose store has so many ranges. */
+/** A schedule with `count` ranges of fired occurrences in its store. */
 function scheduleWith(count: number) {
   const store = openMemoryStore();
   const batch = store.batch();

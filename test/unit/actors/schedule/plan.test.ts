@@ -143,7 +143,7 @@ test('a clock that is set forward makes occurrences missed, though the service w
   expect(planAt({ now: 10.5, catchUp: 'skip' })).toEqual({ runs: [], passed: { from: 1, to: 10, count: 10 } });
 });
 
-test('run_all fires at most so many of the newest', () => {
+test('run_all fires a limited number, the newest', () => {
   const plan = planAt({ now: 500.5, live: 500.4, catchUp: 'run_all' })!;
   expect(plan.runs).toHaveLength(runAllMax);
   expect(plan.runs.at(0)).toBe(501 - runAllMax);

@@ -60,7 +60,7 @@ test('a segment in use is copied as far as it has turns, then what is added, and
   expect(readdirSync(join(into, 'other'))).toEqual(['000000000009.log']);
 });
 
-test('if they cannot be copied, so many wait, and then the oldest is given up, with a line in the log', async () => {
+test('if they cannot be copied, a limited number waits, then the oldest is given up, with a line in the log', async () => {
   const { released, queue } = queueOf();
   const taken = join(scratch, 'taken');
   writeFileSync(taken, '');

@@ -78,7 +78,7 @@ describe('A persistent process plugin', () => {
     expect(new Set(found).size).toBeLessThanOrEqual(2);
   });
 
-  it('is replaced after so many jobs, and let go by the end of its input', async () => {
+  it('is replaced after its maximum of jobs: its input ends', async () => {
     const code = `${sh(`*) ${ok} ;;`)}echo $$ >>ends\n`;
     const stage = new Stage(1).plugin('p', code, { persistent: { jobsMax: 3, ageMs: null, pipelined: true } });
     const found: unknown[] = [];

@@ -129,7 +129,7 @@ it('counts no jobs of open runs against max_jobs: they take no room from others'
   expect(ledger.store.count('blocks')).toBe(25 + 10);
 });
 
-it('looks at so many kept blocks in a sweep at most, and goes on behind them in the next', () => {
+it('looks at a limited number of kept blocks in a sweep, and goes on behind them in the next', () => {
   const ledger = new Ledger();
   put(ledger, anotherRun, true);
   const kept = 2 * passedPerSweepMax;

@@ -87,7 +87,7 @@ it.each([
   expect(stage.leftovers()).toBe(0);
 });
 
-it('a fan-out of large elements makes so many bytes of jobs in a turn', () => {
+it('a fan-out of large elements makes a limited number of bytes of jobs in a turn', () => {
   const stage = stageOf([{ uses: 'sink', foreach: 'payload.list' }], { isSpent: () => false });
   stage.start('p', { list: numbers.slice(0, 20).map(() => 'x'.repeat(2 ** 20)) });
   stage.finish();

@@ -207,7 +207,7 @@ describe('what the children of a fan-out take', () => {
     expect(s.leftovers()).toBe(0);
   });
 
-  /** The most bytes of jobs that one turn created; jobs of one block share their baggage. */
+  /** The maximum of the bytes that a turn created for jobs: their payloads, and their baggage once for each block. */
   function bytesMostInTurn(s: Stage): number {
     const bytes = new Map<number, number>();
     for (const job of s.jobs.values()) {
