@@ -13,13 +13,12 @@ export function checkSchedules(
   const isForgotten = ({ pause: { by, sinceMs } }: PausedSchedule) =>
     by === 'schedule' || nowMs - sinceMs > pauseHoursMax * 3_600_000;
   const forgotten = paused.filter(isForgotten);
-  if (forgotten.length === 0) {
-    const counts = `${count} schedules, ${paused.length} of them paused`;
-    return { passed: true, detail: warnings === '' ? counts : `${counts}; ${warnings}` };
-  }
+  const noted = warnings === '' ? '' : `; ${warnings}`;
+  if (forgotten.length === 0)
+    return { passed: true, detail: `${count} schedules, ${paused.length} of them paused${noted}` };
   const texts = forgotten.slice(0, 5).map(({ id, pause: { by, sinceMs, reason } }) => {
     return `${id} by ${by} since ${timestamp(sinceMs * 1_000)}${reason === null ? '' : `: ${reason}`}`;
   });
   const more = forgotten.length > texts.length ? `; and ${forgotten.length - texts.length} more` : '';
-  return { passed: false, detail: `paused: ${texts.join('; ')}${more}` };
+  return { passed: false, detail: `paused: ${texts.join('; ')}${more}${noted}` };
 }

@@ -84,7 +84,12 @@ async function exchange<T>(
   const token = options.token === undefined ? own : options.token;
   // Tokens consist of visible ASCII characters. With others the browser would not even send the request.
   if (token !== null && /[^!-~]/.test(token))
-    throw new Refusal(401, 'unauthorized', 'Unauthorized', 'The token has a character that no token has.');
+    throw new Refusal(
+      401,
+      'unauthorized',
+      'Unauthorized',
+      'The token contains a character that is not allowed in tokens.',
+    );
   const headers: Record<string, string> = { ...options.headers };
   if (token !== null) headers['Authorization'] = `Bearer ${token}`;
   const body = options.bodyText ?? (options.body === undefined ? null : JSON.stringify(options.body));

@@ -1,6 +1,6 @@
 // A list of several pages. While only the first page is shown, it is updated after events. Further pages are added below; while they are shown,
 // the list is not updated, so that its rows do not move.
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { Refusal, request } from './api.ts';
 import { type Resource, useResource } from './resource.ts';
 
@@ -25,6 +25,8 @@ export function usePages<Answer extends PagedAnswer>(
   const [further, setFurther] = useState<Further<Answer> | null>(null);
   const [problem, setProblem] = useState<Refusal | undefined>();
   const [loadingMore, setLoadingMore] = useState(false);
+  /** How often the list has begun again. A page that was asked for before no longer belongs to it. */
+  const beginnings = useRef(0);
   const own = further?.path === path ? further : null;
   const { data, of, error, loading, reload } = useResource<Answer>(path, own === null ? live : {});
   useEffect(() => {
@@ -38,10 +40,11 @@ export function usePages<Answer extends PagedAnswer>(
   const more = async (): Promise<void> => {
     setLoadingMore(true);
     setProblem(undefined);
+    const begun = beginnings.current;
     try {
       const joint = path.includes('?') ? '&' : '?';
       const page = await request<Answer>('GET', `${path}${joint}cursor=${encodeURIComponent(cursor!)}`);
-      setFurther({ path, first: first!, pages: [...(own?.pages ?? []), page] });
+      if (begun === beginnings.current) setFurther({ path, first: first!, pages: [...(own?.pages ?? []), page] });
     } catch (failure) {
       if (!(failure instanceof Refusal)) throw failure;
       setProblem(failure);
@@ -50,6 +53,7 @@ export function usePages<Answer extends PagedAnswer>(
     }
   };
   const start = (): void => {
+    beginnings.current++;
     setFurther(null);
     reload();
   };

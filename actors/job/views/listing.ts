@@ -161,16 +161,16 @@ class PageBuilder {
     const { plugin, command } = this.#filter;
     const below = keyAfter(blockOf(this.#before));
     yield* takeOpenJobs(this.#reader, { plugin, command, status }, { total, below }, jobs => {
-      this.#takeOpen(jobs, status);
+      this.#takeOpen(jobs);
       return this.#full;
     });
   }
 
   /**
-   * Adds the jobs with ids smaller than `#before`, newest first, until the page is full. Jobs that are shown as cancelled, because their run
-   * was, are not added as queued.
+   * Adds the jobs with ids smaller than `#before`, newest first, until the page is full. Queued jobs of a cancelled run are among them, with the
+   * status `cancelled`, until their ends are written: skipping them could take a million reads.
    */
-  #takeOpen({ key, indexes }: JobsOfBlock, status: OpenStatus): void {
+  #takeOpen({ key, indexes }: JobsOfBlock): void {
     const end = this.#endIn(key, Number.POSITIVE_INFINITY);
     const block = end === 0 ? undefined : this.#blocks.readUsable(key);
     if (!block) return;
@@ -180,8 +180,7 @@ class PageBuilder {
       if (this.#full) return;
       const id = jobId(key, index);
       const ending = readable(() => latestAttempt(this.#reader, id));
-      const view = jobs.view(index, ending);
-      if (view.status === status) this.rows.push(rowOf(id, view));
+      this.rows.push(rowOf(id, jobs.view(index, ending)));
     }
   }
 

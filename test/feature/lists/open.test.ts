@@ -1,10 +1,8 @@
 // The lists of queued and running jobs in random lives of the ledger: totals are exact, and do not require reading all waiting jobs.
 import { expect, it } from 'vitest';
-import { putMark } from '../../../actors/job/records/cancel.ts';
 import type { Status } from '../../../actors/job/records/job.ts';
 import { NameTable } from '../../../actors/job/records/name-table.ts';
 import { listJobs } from '../../../actors/job/views/listing.ts';
-import { WriteBatch } from '../../../runtime/store/batch.ts';
 import { countRead } from '../../support/count-read.ts';
 import { cyclesOf } from '../../support/deep.ts';
 import { fc } from '../../support/seed.ts';
@@ -41,20 +39,6 @@ it('counts jobs by status without a look at those that wait', async () => {
   // If no job of a plugin is running, nothing is read.
   expect(await list(world, 'running', 10, 'held')).toMatchObject({ total: 0, rows: [] });
   expect(read()).toBe(0);
-});
-
-it('lists no job as queued that was cancelled and has not been ended yet', async () => {
-  const world = new Simulation(config(instances), calm, dice(1));
-  world.sealed.add('held');
-  world.tell({ kind: 'holds_changed' });
-  for (let n = 0; n < 3; n++) world.submit('held', 'handle', { n });
-  while (world.isDue) world.turn();
-  const waiting = (await list(world, 'queued', 10)).rows;
-  const batch = new WriteBatch();
-  putMark(batch, waiting[1]!.id, { by: 'test', atUs: 1, reason: null, notStarted: { jobs: 0, elements: 0 } });
-  world.store.commit(batch);
-  const { rows } = await list(world, 'queued', 10);
-  expect(rows.map(({ id }) => id)).toEqual([waiting[0]!.id, waiting[2]!.id]);
 });
 
 it('counts as many queued and running jobs as there are, whatever fails', async () => {

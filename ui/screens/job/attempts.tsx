@@ -46,7 +46,7 @@ export function Attempts({ job }: { job: ShownJob }): JSX.Element | null {
           <AttemptEntry key={attempt.log_id} attempt={attempt} />
         ))}
       </ol>
-      {leavesOut && <Button onClick={() => setWhole(true)}>Load messages and spans, with the large result</Button>}
+      {leavesOut && <Button onClick={() => setWhole(true)}>Load messages and spans (fetches the large result)</Button>}
       {logs.data && logs.data.total > logs.data.logs.length && limit < pageSizeMax && (
         <More onMore={() => setLimit(pageSizeMax)} loading={logs.loading} />
       )}

@@ -56,7 +56,7 @@ export function valueFlows(gateway: Gateway): void {
     });
     await reopen(page, gateway, `#/job/${id}`);
     const attempts = page.getByRole('list', { name: 'Attempts' });
-    const load = page.getByRole('button', { name: 'Load messages and spans, with the large result' });
+    const load = page.getByRole('button', { name: 'Load messages and spans (fetches the large result)' });
     await attempts.getByText('Attempt 1').waitFor();
     await load.waitFor();
     expect(asked.filter(url => url.includes('include_result'))).toEqual([]);
