@@ -110,12 +110,12 @@ export class JobTimesTable {
   #remove(
     batch: Batch,
     jobs: Omit<Timer, 'atUs' | 'kind' | 'count'>,
-    { plugin, createdUs }: Block,
+    { plugin }: Block,
     times: JobTimes,
   ): void {
     for (const [kind, atUs] of timersOf(plugin, times)) {
-      // `#set` has written no timer for a time that had passed, and no key can be made of a time before 1970.
-      if (kind === 'run_at' && atUs <= createdUs) continue;
+      // No key can be made of a time before 1970. `#set` has written no timer for it, because it had passed.
+      if (atUs < 0) continue;
       batch.remove('timers', timerKey({ ...jobs, kind, atUs }));
     }
   }
