@@ -107,12 +107,7 @@ export class JobTimesTable {
     }
   }
 
-  #remove(
-    batch: Batch,
-    jobs: Omit<Timer, 'atUs' | 'kind' | 'count'>,
-    { plugin }: Block,
-    times: JobTimes,
-  ): void {
+  #remove(batch: Batch, jobs: Omit<Timer, 'atUs' | 'kind' | 'count'>, { plugin }: Block, times: JobTimes): void {
     for (const [kind, atUs] of timersOf(plugin, times)) {
       // No key can be made of a time before 1970. `#set` has written no timer for it, because it had passed.
       if (atUs < 0) continue;

@@ -192,6 +192,21 @@ it('runs a job that was rescheduled at its new time, and its neighbours at their
   await isSound(of);
 });
 
+it('leaves no timer of a job that was rescheduled to a time before its acceptance, because the clock was set back', async () => {
+  const of = world();
+  const [id] = submit(of, { delayMs: 10 * minute });
+  of.nowUs -= 60 * minute * 1000;
+  of.start();
+  of.turn();
+  const job = { replyTo: { ask: 0 }, id: parseId(id!)! };
+  of.tell({ kind: 'reschedule', ...job, runAtUs: of.nowUs + 5 * minute * 1000 } as never);
+  of.turn();
+  expect(of.store.count('timers')).toBe(2);
+  of.tell({ kind: 'run_now', ...job } as never);
+  pass(of, 0);
+  expect([jobOf(of, id!).status, of.store.count('timers')]).toEqual(['succeeded', 0]);
+});
+
 it('runs at once what is told to run now, and no neighbour', async () => {
   const of = world();
   const [now, other] = submit(of, { delayMs: 10 * minute }, 2);
