@@ -8,8 +8,8 @@ import { ListBuilder, type StoredList } from '../runtime/packed-list.ts';
 import { pack } from '../runtime/packing.ts';
 import { type Sliced, Slices } from '../runtime/slices.ts';
 import { isNdjson } from './head.ts';
-import { readJson } from './json.ts';
-import { type HttpProblem, type ProblemCode, type ProblemItem, problem } from './problem.ts';
+import { readJsonText } from './json.ts';
+import { type HttpProblem, isProblem, type ProblemCode, type ProblemItem, problem } from './problem.ts';
 
 export const batchPayloadsMax = 10_000;
 /** The maximum number of errors in one answer. Reading stops when it has found this many. */
@@ -45,21 +45,35 @@ export type PayloadBatch = {
 
 /** The search for the end of a value can be interrupted about once in this many bytes, but not within a string. */
 const bytesPerPause = 16_384;
+/** Between two payloads, the reading can be interrupted about once in this many bytes. */
+const payloadBytesPerPause = 512;
 /** The time, in ms, after which other requests are handled before a batch continues. */
 const batchMsMax = 1;
 const slices = new Slices(() => undefined, batchMsMax);
 
-/** Settles when all batches so far have ended. */
-let previous: Promise<unknown> = Promise.resolve();
+/** Settles when all earlier batches have been read and handed to the ledger. */
+let previousRead: Promise<unknown> = Promise.resolve();
+/** Settles when all batches that were handed to the ledger are on disk or refused. */
+let previousCommit: Promise<unknown> = Promise.resolve();
 
 /**
- * Calls `work` when all earlier batches have ended. `work` reads a batch, and ends when its jobs are on disk or the batch is refused.
- * Reading several batches at a time would hardly be faster, but would delay other requests by milliseconds.
+ * Calls `read` when all earlier batches have been read, and then `commit` when all earlier batches are on disk: one batch is read while the ledger
+ * accepts the one before it. Reading several batches at a time would hardly be faster, but would delay other requests by milliseconds.
  */
-export function oneAtATime<T>(work: () => Promise<T>): Promise<T> {
-  const done = previous.then(work);
-  previous = done.catch(() => undefined);
-  return done;
+export async function inTurns<Batch extends object, Reply>(
+  read: () => Promise<Batch | HttpProblem>,
+  commit: (batch: Batch) => Promise<Reply>,
+): Promise<Reply | HttpProblem> {
+  const handedOver = previousRead.then(async () => {
+    const batch = await read();
+    if (isProblem(batch)) return { reply: batch };
+    await previousCommit;
+    const reply = commit(batch);
+    previousCommit = reply.catch(() => undefined);
+    return { reply };
+  });
+  previousRead = handedOver.catch(() => undefined);
+  return (await handedOver).reply;
 }
 
 export function inSlices<T>(work: Sliced<T>): Promise<T> {
@@ -114,6 +128,10 @@ class Reading {
   readonly #members: { [name: string]: unknown } = {};
   #index = 0;
   #at = 0;
+  /** How many brackets are open at `#at`, within the value whose end is searched. */
+  #depth = 0;
+  /** Where `#isPauseDue` last returned true. */
+  #pausedAt = 0;
 
   constructor(bytes: Buffer, how: BatchCheck) {
     this.#bytes = bytes;
@@ -132,7 +150,7 @@ class Reading {
       this.#skipSpace(end);
       if (this.#at < end) this.#take(start, end);
       this.#at = end + 1;
-      yield;
+      if (this.#isPauseDue()) yield;
     }
     return this.#end();
   }
@@ -168,10 +186,10 @@ class Reading {
     }
     this.#peek();
     const start = this.#at;
-    this.#at = yield* valueEnd(this.#bytes, start);
+    while (!this.#toValueEnd()) yield;
     if (this.#at - start > memberBytesMax)
       throw new BatchFault('invalid_request', `/${key} has more than ${memberBytesMax} bytes`);
-    const reading = readJson(this.#bytes.subarray(start, this.#at));
+    const reading = readJsonText(this.#bytes.toString('utf8', start, this.#at));
     if (reading.kind === 'refused') throw malformed(`a value of "${key}"`, start);
     this.#members[key] = reading.value;
   }
@@ -183,10 +201,10 @@ class Reading {
       for (let more = true; more && !this.#isEnough; ) {
         this.#peek();
         const start = this.#at;
-        this.#at = yield* valueEnd(this.#bytes, start);
+        while (!this.#toValueEnd()) yield;
         if (this.#at === start) throw malformed('a payload', start);
         this.#take(start, this.#at);
-        yield;
+        if (this.#isPauseDue()) yield;
         more = this.#peek() === comma;
         if (more) this.#at++;
         else this.#expect(listEnd, '"," or "]"');
@@ -208,7 +226,7 @@ class Reading {
       this.#errors.push({ index, pointer: '', message });
       return;
     }
-    const reading = readJson(this.#bytes.subarray(start, end));
+    const reading = readJsonText(this.#bytes.toString('utf8', start, end));
     if (reading.kind === 'refused') {
       this.#code = 'invalid_json';
       this.#errors.push({ index, pointer: reading.pointer ?? '', message: `${reading.message} of the payload` });
@@ -240,6 +258,38 @@ class Reading {
     return { kind: 'batch', payloads: this.#payloads.list(), members: this.#members, hash };
   }
 
+  /**
+   * Moves `#at` towards the end of the value there: the comma or closing bracket after the value, or the end of the bytes. Returns whether it
+   * is reached; otherwise the caller yields, and calls again. The end of an invalid value may be wrong; such a value is refused when it is
+   * parsed.
+   */
+  #toValueEnd(): boolean {
+    const bytes = this.#bytes;
+    const pauseAt = Math.min(this.#at + bytesPerPause, bytes.length);
+    let depth = this.#depth;
+    let at = this.#at;
+    let isEnd = false;
+    for (; at < pauseAt; at++) {
+      const byte = bytes[at]!;
+      if (byte === quote) at = stringEnd(bytes, at) - 1;
+      else if (byte === objectStart || byte === listStart) depth++;
+      else if (byte === comma) isEnd = depth === 0;
+      else if (byte === objectEnd || byte === listEnd) isEnd = depth-- === 0;
+      if (isEnd) break;
+    }
+    isEnd ||= at >= bytes.length;
+    this.#at = Math.min(at, bytes.length);
+    this.#depth = isEnd ? 0 : depth;
+    return isEnd;
+  }
+
+  /** Whether payloads of `payloadBytesPerPause` bytes were taken since the last pause. */
+  #isPauseDue(): boolean {
+    if (this.#at - this.#pausedAt < payloadBytesPerPause) return false;
+    this.#pausedAt = this.#at;
+    return true;
+  }
+
   /** Skips space. Returns the next byte without taking it, or undefined at the end of the body. */
   #peek(): number | undefined {
     this.#skipSpace(this.#bytes.length);
@@ -260,7 +310,7 @@ class Reading {
     const end = stringEnd(this.#bytes, this.#at);
     if (end - this.#at > memberBytesMax)
       throw new BatchFault('invalid_request', `the key at byte ${this.#at} has more than ${memberBytesMax} bytes`);
-    const reading = readJson(this.#bytes.subarray(this.#at, end));
+    const reading = readJsonText(this.#bytes.toString('utf8', this.#at, end));
     if (reading.kind === 'refused') throw malformed('a key in quotes', this.#at);
     this.#at = end;
     this.#expect(colon);
@@ -274,30 +324,6 @@ function malformed(wanted: string, at: number): BatchFault {
 
 function isSpace(byte: number): boolean {
   return byte === 0x20 || byte === 0x09 || byte === 0x0d || byte === newline;
-}
-
-/**
- * Finds the end of the value at `start`: the comma or closing bracket after the value, or the end of the bytes. The end of an invalid value may
- * be wrong; such a value is refused when it is parsed.
- */
-function* valueEnd(bytes: Buffer, start: number): Sliced<number> {
-  let depth = 0;
-  let end = start;
-  let pauseAt = start + bytesPerPause;
-  for (; end < bytes.length; end++) {
-    if (end >= pauseAt) {
-      yield;
-      pauseAt = end + bytesPerPause;
-    }
-    const byte = bytes[end]!;
-    if (byte === quote) end = stringEnd(bytes, end) - 1;
-    else if (byte === objectStart || byte === listStart) depth++;
-    else if (byte === objectEnd || byte === listEnd) {
-      if (depth === 0) break;
-      depth--;
-    } else if (byte === comma && depth === 0) break;
-  }
-  return Math.min(end, bytes.length);
 }
 
 /**

@@ -23,7 +23,11 @@ export type BigIntegers = 'refuse' | 'text';
 /** Returns the value of a document, or why the document is refused. Never throws. */
 export function readJson(bytes: Uint8Array, bigIntegers: BigIntegers = 'refuse'): JsonReading {
   if (!isUtf8(bytes)) return { kind: 'refused', message: 'the body is not valid UTF-8' };
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
+  return readJsonText(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString(), bigIntegers);
+}
+
+/** As `readJson`, for the text of a document that is valid UTF-8. */
+export function readJsonText(text: string, bigIntegers: BigIntegers = 'refuse'): JsonReading {
   const { keys, tooDeepAt } = outlineOf(text);
   if (tooDeepAt !== null) return refusal(text, new JsonFault(`JSON is nested deeper than ${jsonDepthMax}`, tooDeepAt));
   try {

@@ -7,7 +7,7 @@ import type { JsonObject } from '../../runtime/packing.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import type { Sliced } from '../../runtime/slices.ts';
 import type { BatchSubmission } from '../../service/submissions.ts';
-import { batchErrorsMax, batchPayloadsMax, inSlices, oneAtATime, readBatch } from '../batch.ts';
+import { batchErrorsMax, batchPayloadsMax, inSlices, inTurns, readBatch } from '../batch.ts';
 import { isNdjson } from '../head.ts';
 import { idempotencyKeyOf } from '../idempotency.ts';
 import { uuid } from '../openapi/schemas.ts';
@@ -79,8 +79,7 @@ const pluginBatch = route({
   async handle(call) {
     const { plugin, command } = call.found;
     const target = { plugin: plugin.name, command: command.name, event: eventOf(command) };
-    const path = '/plugin/{plugin}/{command}/batch';
-    const reply = await oneAtATime(() => submitBatch(call, path, command.inputSchema, target));
+    const reply = await submitBatch(call, '/plugin/{plugin}/{command}/batch', command.inputSchema, target);
     return isProblem(reply) ? reply : answered(call, reply, plugin.name, command.name);
   },
 });
@@ -100,21 +99,32 @@ const pipelineBatch = route({
   find: ({ config, params }) => findPipeline(config, params.pipeline),
   async handle(call) {
     const { name, inputSchema } = call.found;
-    const path = '/pipeline/{pipeline}/batch';
-    const reply = await oneAtATime(() => submitBatch(call, path, inputSchema ?? null, { pipeline: name }));
+    const reply = await submitBatch(call, '/pipeline/{pipeline}/batch', inputSchema ?? null, { pipeline: name });
     return isProblem(reply) ? reply : answered(call, reply, pipelinePlugin, name);
   },
 });
 
 export const batchRoutes: readonly Route[] = [pluginBatch, pipelineBatch];
 
-async function submitBatch(
+function submitBatch(
   call: HttpCall<unknown, QueryOptions>,
   path: string,
   inputSchema: JsonObject | null,
   target: BatchSubmission['target'],
 ): Promise<SubmitJobsReply | HttpProblem> {
-  const { config, engine } = call;
+  return inTurns(
+    () => readSubmission(call, path, inputSchema, target),
+    batch => call.engine.submitAll(batch),
+  );
+}
+
+async function readSubmission(
+  call: HttpCall<unknown, QueryOptions>,
+  path: string,
+  inputSchema: JsonObject | null,
+  target: BatchSubmission['target'],
+): Promise<BatchSubmission | HttpProblem> {
+  const { config } = call;
   const key = idempotencyKeyOf(call);
   if (isProblem(key)) return key;
   const contentType = call.header('content-type');
@@ -138,14 +148,14 @@ async function submitBatch(
   if (isProblem(options)) return options;
   const content = [Buffer.from(batch.hash).toString('hex'), ...(Object.keys(members).length > 0 ? [members] : [])];
   const idempotency = key?.('POST', path, content);
-  return engine.submitAll({
+  return {
     target,
     payloads: batch.payloads,
     submittedBy: call.caller!.origin,
     asker: call,
     ...(options && { options }),
     ...(idempotency && { idempotency }),
-  });
+  };
 }
 
 async function answered(call: HttpCall, reply: SubmitJobsReply, plugin: string, command: string): Promise<Answer> {

@@ -1,6 +1,6 @@
 // The payloads of a batch: what JSON.parse of the whole body would find, or what is wrong and where.
-import { describe, expect, test } from 'vitest';
-import { type BatchCheck, batchErrorsMax, batchPayloadsMax, oneAtATime, readBatch } from '../../../http/batch.ts';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { type BatchCheck, batchErrorsMax, batchPayloadsMax, inTurns, readBatch } from '../../../http/batch.ts';
 import { readJson } from '../../../http/json.ts';
 import { isProblem } from '../../../http/problem.ts';
 import { PackedList } from '../../../runtime/packed-list.ts';
@@ -157,19 +157,39 @@ describe('a body that is refused', () => {
   });
 });
 
-test('batches are handled one after another, also after one that fails', async () => {
+describe('several batches', () => {
+  const soon = () => new Promise(resolve => setImmediate(resolve));
   const steps: string[] = [];
-  const work = (name: string, fails = false) =>
-    oneAtATime(async () => {
-      steps.push(`${name} begins`);
-      await new Promise(resolve => setImmediate(resolve));
-      steps.push(`${name} ends`);
-      if (fails) throw new Error(name);
-      return name;
-    });
-  const outcomes = await Promise.allSettled([work('a'), work('b', true), work('c')]);
-  expect(steps).toEqual(['a', 'b', 'c'].flatMap(name => [`${name} begins`, `${name} ends`]));
-  expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+  /** A step that takes a few iterations of the event loop. */
+  const step = async (name: string, fails = false) => {
+    steps.push(`${name} begins`);
+    for (let n = 0; n < 3; n++) await soon();
+    steps.push(`${name} ends`);
+    if (fails) throw new Error(name);
+    return { name };
+  };
+  const batch = (name: string, failing?: 'read' | 'commit') =>
+    inTurns(
+      () => step(`read ${name}`, failing === 'read'),
+      () => step(`commit ${name}`, failing === 'commit'),
+    );
+  beforeEach(() => steps.splice(0));
+
+  test('are read one after another, each while the one before it is committed', async () => {
+    await Promise.all([batch('a'), batch('b'), batch('c')]);
+    for (const kind of ['read', 'commit'])
+      expect(steps.filter(name => name.startsWith(kind))).toEqual(
+        ['a', 'b', 'c'].flatMap(name => [`${kind} ${name} begins`, `${kind} ${name} ends`]),
+      );
+    expect(steps.indexOf('read b begins')).toBeLessThan(steps.indexOf('commit a ends'));
+    expect(steps.indexOf('commit a ends')).toBeLessThan(steps.indexOf('read c begins'));
+  });
+
+  test.each(['read', 'commit'] as const)('go on after a %s that fails', async failing => {
+    const outcomes = await Promise.allSettled([batch('a'), batch('b', failing), batch('c')]);
+    expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+    expect(steps.at(-1)).toBe('commit c ends');
+  });
 });
 
 describe('a large batch', () => {
