@@ -31,7 +31,7 @@ const introduction = `# The HTTP interface
 
 - The address is \`api.listen\` of the configuration, \`127.0.0.1:8080\` by default. Bodies are JSON; timestamps are RFC 3339 in UTC.
 - Every route that is not *open* requires \`Authorization: Bearer <token>\` with a token of \`api.auth.tokens\`. The scope \`*\` grants everything
-  except the vault, whose routes accept only its admin token. \`plugin:rw\`, \`events:rw\` and \`system:rw\` include their \`:ro\`. Open routes ignore
+  except the vault, whose routes accept only its admin token. \`plugin:rw\`, \`control:rw\`, \`events:rw\` and \`system:rw\` include their \`:ro\`. Open routes ignore
   credentials.
 - \`HEAD\` responds like \`GET\`, without a body. A trailing slash makes a different path. Query parameters that are unknown, repeated or
   malformed are refused.
