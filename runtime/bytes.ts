@@ -15,7 +15,8 @@ export function copyBytes(into: Uint8Array, at: number, bytes: Uint8Array, from 
 }
 
 /**
- * Returns `bytes`, or a copy if `bytes` is a view of a buffer that is more than twice as long. For values that are kept for long.
+ * Returns `bytes`, or a copy if `bytes` is a view of a buffer that is more than twice as long. For values that are kept for long, because a
+ * view keeps its whole buffer in memory.
  */
 export function unpinned(bytes: Uint8Array): Uint8Array {
   if (bytes.buffer.byteLength <= 2 * bytes.length) return bytes;

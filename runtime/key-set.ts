@@ -12,7 +12,10 @@ const guessesMax = 1000;
 
 export class KeySet {
   readonly #map: Uint8Array;
-  /** The offset of the key that is probably looked up next, because callers usually look up the keys of another map in the same order. */
+  /**
+   * The guess about the next key that is looked up: the offset of the key after the one that was found last. Callers usually look up the
+   * keys of another map, which has them in the same order.
+   */
   #next: number;
   #guessesLeft = guessesMax;
   /**

@@ -13,7 +13,7 @@ export const patternProgramMax = 5000;
 export const matchStepsMax = 5e5;
 /** The maximum number of steps that all patterns of a schema may take together to check one value. */
 export const checkStepsMax = 4e7;
-/** A pattern of a schema that has fewer instructions counts as having this many, because it takes as long for each character. */
+/** A smaller pattern of a schema counts as having this many instructions, because it takes no less time for each character. */
 const patternSizeMin = 20;
 
 export type Pattern = {

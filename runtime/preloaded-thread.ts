@@ -59,8 +59,8 @@ export function givenData<T>(): Promise<T> {
 }
 
 /**
- * Lowers the priority of the calling thread, if the system allows it. Does nothing outside Linux, where the call would affect the whole
- * process.
+ * Lowers the priority of the calling thread, if the system allows it. Works only on Linux: on other systems, the call would affect the whole
+ * process, so nothing is done.
  */
 export function yieldToOthers(niceness: number): void {
   try {

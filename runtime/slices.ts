@@ -4,7 +4,7 @@
 /** Work that yields wherever it can be interrupted. When it yields, it has no scan of the store open. The yielded values are ignored. */
 export type Sliced<T> = Generator<unknown, T, void>;
 
-/** By default, no further slice begins when the slices of one iteration of the event loop have taken this long together. */
+/** The default of `Slices`: in one iteration of the event loop, no further slice begins once the slices have taken this long together. */
 export const sliceMsMax = 4;
 /** One piece of work runs for about this long before another piece may continue. */
 const quantumMsMax = 1;
@@ -26,13 +26,13 @@ export type Share = {
    * before the work has ended.
    */
   run<T>(work: Sliced<T>): Promise<T>;
-  /** Stops the share's unfinished work, which is rejected with `Dropped`, as is all later work. */
+  /** Closes the share. The promises of its unfinished work, and of all later work, are rejected with `Dropped`. */
   close(): void;
 };
 
 /**
- * The time that counts as used by a share: what its work has taken. When the share gets work, a time below the level of `Slices`
- * (`#levelMs`) is raised to that level.
+ * The time that a share counts as having used. It is the time that the share's work has taken, but when the share gets work, a time below
+ * `Slices.#levelMs` is raised to `#levelMs`.
  */
 type Used = { ms: number };
 

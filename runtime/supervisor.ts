@@ -5,8 +5,8 @@
 export const patienceMs = 250;
 
 /**
- * A running part. `died` resolves with the reason if the part ends by itself. If a part is restarted when it dies, `died` may also resolve after a
- * call of `stop`, and is then ignored.
+ * A running part. `died` resolves with the reason if the part ends by itself. After a call of `stop`, `died` may also resolve if the part is one
+ * that is restarted (`Child.restarts`); the supervisor then ignores it.
  */
 export type Running = {
   readonly died: Promise<Error>;

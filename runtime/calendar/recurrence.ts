@@ -20,7 +20,7 @@ const keptMax = 4_096;
 const kept = new Map<string, number | null>();
 
 /**
- * Returns the first occurrence after `afterMs`; null if there is none. The occurrences of `every` are counted from `originMs`.
+ * Returns the first occurrence after `afterMs`; null if there is none. The first occurrence of `every` is one interval after `originMs`.
  */
 export function nextDue(recurrence: Recurrence, afterMs: number, originMs: number): number | null {
   switch (recurrence.kind) {

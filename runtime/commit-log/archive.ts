@@ -8,8 +8,8 @@ import { storeIdPattern } from '../store/store-id.ts';
 import { listSegments, type Segment } from './segments.ts';
 
 /**
- * The maximum number of full segments that wait for their copies, once the directory of the copies is known. If more wait, the oldest that
- * is not being copied is released without a copy, so that a full backup disk does not stop work.
+ * The maximum number of full segments that wait for their copies, once the directory of the copies is known. If more wait, the oldest one
+ * that is not being copied is released without a copy. Otherwise the log would fill its own disk while the backup disk is full.
  */
 export const waitingMax = 16;
 const retryMs = 10_000;

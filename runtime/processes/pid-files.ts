@@ -14,8 +14,8 @@ type Mark = ProcessIdentity;
 
 const pollMs = 5;
 /**
- * A process is taken for the program with the same pid if it was started at most this many clock ticks (1 s) after the time that was noted
- * with the pid. The noted time may be extrapolated. A pid is not reused so soon.
+ * A process that has a noted pid counts as the noted program if it was started at most this many clock ticks (1 s) after the noted time. The
+ * tolerance is needed because the noted time may be extrapolated. It does no harm, because a pid is not reused so soon.
  */
 const slackTicks = 100;
 

@@ -9,7 +9,7 @@ const bytesOf = 16;
 
 export type Applied = {
   readonly lsn: Lsn;
-  /** In µs since the Unix epoch. Null: an earlier version wrote the record, which has only the number. */
+  /** In µs since the Unix epoch. Null: the record, which an earlier version wrote, has only the number. */
   readonly atUs: number | null;
 };
 

@@ -22,7 +22,7 @@ export type Replayed = {
 
 /**
  * Applies the archived turns that follow the last turn of the copy and were appended at `untilMs` or earlier. Nothing else may have the
- * copy open. Throws StoreFault.
+ * copy open. Throws StoreFault, for example if the copy does not say when its last turn was committed.
  */
 export async function replayArchive(copy: string, archive: string, untilMs: number): Promise<Replayed> {
   const lmdb = openLmdb(copy, tables, 'synced');

@@ -215,7 +215,7 @@ function treeAt(page: Buffer, at: number): Tree {
   return { depth: page.readUInt16LE(at + depthAt), root: pageNumber(page, at + rootAt) };
 }
 
-/** Reads a page number. A double rounds numbers above 2^53, but these are too large for a page of a file in any case. */
+/** Reads a page number. A double rounds numbers above 2^53, but no file has so many pages. */
 function pageNumber(page: Buffer, at: number): number {
   return Number(page.readBigUInt64LE(at));
 }

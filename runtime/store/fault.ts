@@ -2,11 +2,13 @@
 import { statfsSync } from 'node:fs';
 import { StoreFault, StoreFull } from './store.ts';
 
+/** The codes for a lack of room: ENOSPC and EDQUOT as names and as numbers of Linux, and MDB_MAP_FULL of LMDB. */
 const noSpace = new Set<unknown>(['ENOSPC', 28, 'EDQUOT', 122, -30792]);
 
-/** If less disk space than this is free, a write that failed with an input/output error may have failed for lack of room. */
+/** If less disk space than this is free, an input/output error of a write counts as a lack of room. */
 const roomBytesMin = 2 ** 20;
 
+/** Converts an error to a StoreFull or a StoreFault. `path`: the directory of the store, whose disk is examined. */
 export function asStoreError(error: unknown, path: string): Error {
   const cause = error as { code?: unknown; message?: string; commitError?: { code?: unknown; message?: string } };
   const inner = cause.commitError ?? cause;

@@ -150,7 +150,7 @@ function goBack({ path, readersMs }: LedgerRecovery, found: Checkpoint, segments
     throw new StoreFault(`${path} cannot be recovered while ${names} it: end what reads it, and start again`);
   }
   restoreRoots(file, found.roots);
-  // The lock file has the number of a commit that has been undone. No process uses the file any more.
+  // The lock file is removed because it has the number of an undone commit. At this point no process uses the lock file.
   rmSync(join(path, 'lock.mdb'), { force: true });
 }
 

@@ -92,8 +92,8 @@ export function openReaderBeside(path: string): Reader {
 }
 
 /**
- * Opens the LMDB environment for `openReaderBeside`, and recovers the ledger if that is needed. No other process recovers the ledger until `leave` is called. Call `leave`
- * after closing the environment.
+ * Opens the LMDB environment of the ledger as `openReaderBeside` does, for reading and copying. No other process recovers the ledger until
+ * `leave` is called. Call `leave` after closing the environment.
  */
 export function openBeside(path: string): { readonly lmdb: Lmdb<Table>; leave(): void } {
   const commitLock = openCommitLock(path);
@@ -206,7 +206,7 @@ function hold(path: string, commitLock: CommitLock, options: StoreOptions): Ledg
     onFault = () => {},
   } = options;
   const found = readCheckpoint(logDirectoryOf(path));
-  // Creates the lock file of the readers. A reader that is root would create it for root only.
+  // Creates the lock file of the readers. If a reader that runs as root created it, only root could open it.
   registerReader(path)();
   const claim = takeClaim(path, (found?.epoch ?? 0) + 1);
   const { segmentBytes, churnBytes } = fitting(path, options.log);
@@ -257,7 +257,7 @@ function storeOf({ path, commitLock, claim, opened: { lmdb, log, checkpoints }, 
   const clock = systemClock();
   let fault: StoreFault | null = null;
 
-  /** Appends the batch to the log once LMDB has taken all of it, and before any other thread sees it. */
+  /** Writes the batch to LMDB, then appends it to the log. Runs in a transaction, so other threads see the batch only when it is in the log. */
   function append(batch: WriteBatch): void {
     claim.assertOurs();
     const bytes = write(lmdb, batch);

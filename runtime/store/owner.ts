@@ -7,8 +7,8 @@ import { replaceFile, syncDirectory } from '../durable-file.ts';
 import { identify, isAlive, isHere, type ProcessIdentity } from '../processes/identity.ts';
 
 /**
- * If waiting for the commit lock took longer than this, a living process had the lock. The system releases the lock of a dead process at
- * once.
+ * If waiting for the commit lock took longer than this, some living process had the lock, because the system releases the lock of a dead
+ * process at once. That process may be a holder that showed no sign of life, so the holder is watched again.
  */
 export const commitLockMsMax = 100;
 

@@ -1,5 +1,5 @@
-// The two root pages (LMDB: meta pages) of a data file. Writing a copy of them back undoes every commit after the copy, if no page to which
-// the copy refers was written since.
+// The two root pages (LMDB: meta pages) of a data file. Writing a copy of them back undoes every commit since the copy was made. This
+// requires that no page to which the copy refers has been overwritten.
 import { closeSync, constants, fdatasyncSync, openSync, readSync, writeSync } from 'node:fs';
 import { databasesAt, isMeta, metaBytes, transactionAt } from './damage.ts';
 

@@ -203,8 +203,8 @@ export class Host implements PluginHost {
   }
 
   /**
-   * Kills all processes that are left of ended hosts: of earlier processes of this host, and of other hosts. Resolves only when all of them
-   * have ended, so that no job runs twice at once.
+   * Kills everything that ended hosts have left behind: earlier processes of this host, and other hosts. Resolves only when all these
+   * processes have ended, so that no job runs twice at once.
    */
   async #clear(): Promise<void> {
     const { log, name } = this.#options;

@@ -18,9 +18,11 @@ export class Conversation implements Requester<number> {
   readonly #programs: Programs;
   readonly #isPersistent: boolean;
   #process: PluginProcess<number> | null = null;
+  /** How many further requests the process may get. */
   #room = 0;
+  /** How many requests may be unanswered at the same time. */
   #window: number;
-  /** The steady time, in µs, from which the duration of the task that is answered next is counted. */
+  /** The steady time, in µs, at which the task that is answered next counts as begun. */
   #sinceUs = steadyUs();
   /** The task whose time limit the timer `#deadline` measures. */
   #first: number | undefined;

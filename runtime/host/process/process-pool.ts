@@ -23,8 +23,8 @@ export class ProcessStarter {
 
   /**
    * Starts the plugin's program and passes it to `make`. Returns the process that `make` returns, or a text that says why the program was
-   * not started. If the system cannot start the program, the process ends at once. `retire` is called if a persistent process becomes
-   * too old.
+   * not started. If the system itself fails to start the program, the returned process ends at once. `retire` is called if a persistent
+   * process becomes too old.
    */
   async start<P extends { readonly ended: Promise<ProcessEnd> }>(
     make: (program: Program) => P,
@@ -76,7 +76,7 @@ export class ProcessPool {
     );
   }
 
-  /** Must be called when the caller has the answers to its requests. The process may have ended. */
+  /** Must be called when the caller has the answers to all its requests, or the process has ended. Keeps or ends the process. */
   giveBack(process: PluginProcess<number>): void {
     if (process.isOver) return;
     // The only task of the process was cancelled while the process was being started.

@@ -14,7 +14,7 @@ import { cancelMsMax, heapMb, reasonOf } from './thread-end.ts';
 
 /** A task that runs longer than this is slow. */
 const slowMs = 5;
-/** A frame that has waited this long is returned if every thread runs a frame whose later tasks have been returned (`#takeBack`). */
+/** A frame that has waited this long is returned if every thread is busy with a slow frame (one whose later tasks have been returned). */
 const patienceMs = 20;
 /** If a thread loads a plugin's code for this long, the frame's tasks that no thread has begun are returned. */
 const slowLoadMs = 250;

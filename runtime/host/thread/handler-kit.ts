@@ -65,8 +65,8 @@ export class HandlerKit implements Helpers {
   }
 
   /**
-   * Must be called when the attempt has ended. Returns what the handler has put out through its helpers, or null if there is nothing. Later
-   * output is dropped.
+   * Must be called when the attempt has ended. Returns the events, logs and spans that the handler has passed to its helpers; null if there
+   * are none. Later ones are dropped.
    */
   close(): HelperOutput | null {
     this.#closed = true;

@@ -14,8 +14,8 @@ export function nameForDuctile(context: { [key: string]: Json }, plugin: string,
 
 /**
  * Adds the top-level entries of the baggage to the data of an event, except entries whose keys the data already has. Data that is not an
- * object stays as it is. The `schedule` of the context is no baggage. `context`: the context of the request, before `nameForDuctile` has
- * changed it.
+ * object stays as it is. The `schedule` of the context is left out, because it is not baggage. `context`: the context of the request, before
+ * `nameForDuctile` has changed it.
  */
 export function payloadForDuctile(context: JsonObject, payload: Json): Json {
   if (!isObject(payload)) return payload;

@@ -153,7 +153,7 @@ export function hasDeflated(body: Body): boolean {
   return false;
 }
 
-/** The body with all parts inflated, for callers that read a part more than once. */
+/** The body of an attempt with all parts inflated, for callers that read a part more than once. */
 export function inflateBody(body: Body): Body {
   return hasDeflated(body) ? encodeBody(decodeBody(body)) : body;
 }
