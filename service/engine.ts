@@ -85,8 +85,8 @@ export function openEngine({ link, reader, gauges, hub, selecting, log, ...parts
     queueDepth: () => gauges.get('queued') + gauges.get('retrying') - gauges.get('held'),
     events: new EventStreams({ hub, nowMs: Date.now, generation: () => [parts.config(), parts.uiSessions.endings] }),
     /**
-     * Resolves when the job is on disk, or refused. If the job is accepted, `onJobEnd` is called once. The promise has resolved by then,
-     * but code that awaits it may not have continued yet. After `unwatch`, `onJobEnd` is called only if the call was already due.
+     * Resolves when the job is on disk, or refused. If the job is accepted, `onJobEnd` is called once: after the promise has resolved, but
+     * possibly before code that awaits the promise continues. After `unwatch`, `onJobEnd` is called only if the call was already due.
      */
     submit(submission: Submission, onJobEnd?: OnJobEnd): Promise<SubmitReply> {
       if (onJobEnd === undefined) return submissions.submit(submission);

@@ -35,8 +35,8 @@ export class JobWaiters {
   }
 
   /**
-   * Submits a job whose caller waits. If the job is accepted, `onJobEnd` is called once. The promise has resolved by then, but code that
-   * awaits it may not have continued yet. After `leave`, `onJobEnd` is called only if the call was already due.
+   * Submits a job whose caller waits. If the job is accepted, `onJobEnd` is called once: after the promise has resolved, but possibly before
+   * code that awaits the promise continues. After `leave`, `onJobEnd` is called only if the call was already due.
    */
   async start(
     { idempotency }: { readonly idempotency?: IdempotencyKey },

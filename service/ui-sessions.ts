@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import type { ApiToken } from '../config/config.ts';
 import { replaceFile } from '../runtime/durable-file.ts';
 
-/** The maximum number of sessions, and of unused codes. If a new one exceeds it, the API token with the most of them loses its oldest one. */
+/** The maximum number of sessions, and also of unused codes. A further one replaces the oldest one of the API token that has the most. */
 export const sessionsMax = 100;
 /** The maximum duration of a session. */
 export const sessionHours = 12;
@@ -80,7 +80,7 @@ export class UiSessions {
     return { code, expiresAtMs };
   }
 
-  /** Exchanges a code for a new session, and writes the session to disk. Null: the code is not valid. */
+  /** Exchanges a code for a new session, and writes the session to disk. Null: the code is not valid. Throws if the file cannot be written. */
   exchange(code: string): NewSession | null {
     this.#forgetExpired();
     const known = find(this.#codes, digestOf(code));

@@ -55,7 +55,7 @@ export class Backups {
   #child: ChildProcess | null = null;
   #isRunning = false;
   #failure: string | null = null;
-  /** When the last backup failed, in ms of the process's monotonic clock. */
+  /** When the last scheduled backup ended, in ms of the process's monotonic clock. Used only if that backup failed. */
   #failedMs = 0;
   #newest: { readonly into: string; readonly storeId: string | null; readonly ms: number | null } | null = null;
 

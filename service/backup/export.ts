@@ -50,7 +50,7 @@ function* allLines(
     ...removedSchedules(reader, new Set(schedules.map(({ id }) => id))),
   ];
   for (const view of views) yield* lineOf('schedule', [JSON.stringify(scheduleDocument(view))]);
-  /** Undefined: what has this key cannot be read. */
+  /** The result of `read`. If the block or job with this key cannot be read, reports the key and returns undefined. */
   function tried<T>(key: Uint8Array, read: () => T): T | undefined {
     try {
       return read();

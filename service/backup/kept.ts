@@ -34,8 +34,8 @@ export function newestBackupMs(into: string, storeId: string | null, nowMs: numb
 
 /**
  * Removes all but the newest `keep` whole backups, and returns the paths of the removed ones. `written` is the name of the backup that was just
- * written: it is the newest. Backups with a time after `nowMs` count as the oldest. The manifest is removed first: a directory that a crash leaves
- * behind has no manifest, and is removed the next time.
+ * written: it counts as the newest. Backups with a time after `nowMs` count as the oldest. The manifest is removed first: a directory that a crash
+ * leaves behind has no manifest, and is removed the next time.
  */
 export async function removeOlder(
   into: string,

@@ -83,7 +83,7 @@ export function readManifest(directory: string): BackupManifest {
   return value;
 }
 
-/** The greatest number of a turn that a backup of this store in `into` has. 0: no backup says. Manifests that cannot be used do not count. */
+/** The greatest `turn` in the manifests of this store's backups in `into`; 0 if none has one. Manifests that cannot be used do not count. */
 export function newestTurn(into: string, storeId: string): number {
   let newest = 0;
   for (const name of existsSync(into) ? readdirSync(into) : []) {

@@ -8,8 +8,8 @@ const niceness = 10;
 const nicenessMax = 19;
 
 const order = JSON.parse(process.argv[2]!) as Pick<BackupOrder, 'statePath' | 'to' | 'version'>;
-// The service keeps this pipe open as long as it wants the backup. `process.exit` would wait for the end of the copy, and the next start of
-// the service would wait for this process, which still reads the ledger.
+// When the service ends, this pipe closes, and the process kills itself. `process.exit` would first wait for the end of the copy. Until then
+// this process would read the ledger, and the next start of the service would have to wait for it.
 process.stdin.resume().once('close', () => process.kill(process.pid, 'SIGKILL'));
 setPriority(Math.min(nicenessMax, getPriority() + niceness));
 process.umask(0o077);

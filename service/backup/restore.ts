@@ -39,7 +39,7 @@ export type Restored = {
   readonly unsettled: Unsettled;
 };
 
-/** Restores a backup. Throws BackupRefused if the backup is not whole, if `into` has a state already or is in use, or if `untilMs` cannot be reached. */
+/** Restores a backup. Throws BackupRefused if the backup is not whole, `into` has a state or is in use, or `untilMs` cannot be reached. */
 export async function restoreBackup(order: RestoreOrder): Promise<Restored> {
   const { into, untilMs, resumes, onBytes } = order;
   const origin = untilMs === undefined ? null : startBefore(order.backup, untilMs);
@@ -109,7 +109,7 @@ function holdOf(origin: string): Pause {
   };
 }
 
-/** Throws BackupRefused if a living process holds the directory. It may have acknowledged jobs that only the log there has. */
+/** Throws BackupRefused if a living process holds the directory: that process may have accepted jobs that are only in its commit log. */
 function assertUnused(statePath: string): void {
   const owner = livingOwner(statePath);
   if (owner !== null) throw new BackupRefused(`${statePath} is in use by process ${owner.pid}: stop it first`);

@@ -117,8 +117,8 @@ function bytesOf(path: string): number {
 }
 
 /**
- * The copy needs its size where the backup is written. Meanwhile the ledger may grow by its own size on the disk of the state, because it cannot
- * reuse pages.
+ * Throws BackupRefused if there is not enough space: for the copy, on the disk of the backup, and for the growth of the ledger, on the disk of the
+ * state. During the copy the ledger may grow by its own size, because it cannot reuse pages.
  */
 function assertRoom(statePath: string, home: string, withIndex: boolean): void {
   const growth = bytesOf(ledgerFile(statePath));

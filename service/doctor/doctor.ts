@@ -214,8 +214,8 @@ function checkIndex(index: IndexCondition): CheckResult {
 }
 
 /**
- * Fails if plugins on disk have problems, or if the configuration on disk has warnings outside of `api`, `webhooks` and schedules. Also fails if an entrypoint
- * or sandbox in force cannot be used.
+ * Fails if plugins on disk have problems, or if the configuration on disk has warnings that concern neither `api`, `webhooks` nor schedules.
+ * Also fails if an entrypoint or sandbox of the configuration in force cannot be used.
  */
 async function checkPlugins(
   problems: readonly string[],

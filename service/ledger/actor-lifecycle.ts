@@ -131,9 +131,9 @@ export class ActorLifecycle {
   }
 
   /**
-   * Handles a failed effect, which is what a turn does after its commit, such as sending a reply or a frame. Begins a new generation, because
-   * the actors assume that the effect happened; the new generation sees which frames the hosts really have. After too many failures, or during a
-   * stop, ends the actors.
+   * Handles the failure of an effect (something that a turn does after its commit, such as sending a reply or a frame). Begins a new generation,
+   * because the actors assume that the effect happened; the new generation sees which frames the hosts really have. After too many failures, or
+   * during a stop, ends the actors.
    */
   #failEffect(error: unknown): void {
     this.#options.log('error', 'an effect of a turn failed', { error: textOf(error) });

@@ -48,7 +48,7 @@ export type MetricsOptions = {
   readonly version: string;
 };
 
-/** The histograms of the index, and how far its search and stopwatch are behind the ledger. Null: the index cannot be read. */
+/** The histograms of the index, and how far its search, stopwatch and failures are behind the ledger. Null: the index cannot be read. */
 type IndexReading = { readonly totals: readonly StoredTotal[]; readonly lagUs: number } | null;
 
 /** The maximum number of commands whose counters stay decoded (1 to 3 KB each). With more commands, none stay decoded. */

@@ -10,9 +10,9 @@ import type { Read } from './reads.ts';
 export const chunkCharsMin = 65_536;
 
 /**
- * The maximum total size of the stored values and timelines that active reads hold in memory. If a read brings the total above this maximum, other reads that
- * hold values are cancelled. The read that was asked for a chunk least recently is cancelled first. So callers that stop reading cannot exhaust
- * the memory. A single value may be larger.
+ * The maximum total size of the stored values and timelines that active reads hold in memory. If a read brings the total above this maximum,
+ * other reads that hold values are cancelled, so callers that stop reading cannot exhaust the memory. The read that was asked for a chunk least
+ * recently is cancelled first. A single value may be larger.
  */
 export const heldBytesMax = 256 * 2 ** 20;
 

@@ -42,8 +42,8 @@ export type ReadStores = {
 type Jobs = NonNullable<ReturnType<typeof findTree>>;
 
 /**
- * Produces the parts of an answer; null if the job to be read does not exist. `hold` says how many bytes the answer keeps in memory until its
- * last part is written, besides stored values.
+ * Produces the parts of an answer; null if the job to be read does not exist. Calls `hold` with the number of bytes that the answer keeps in
+ * memory until its last part is written, without stored values.
  */
 export type AnswerRead = (
   read: Read,

@@ -75,7 +75,7 @@ export function openLists(reader: Reader, index: () => Reader<IndexTable>): List
 
   function* jobs(filter: JobFilter, limit: number, before: JobId | null, error: string | null = null): Sliced<JobPage> {
     const { tags = [], within, fingerprint, accepted, pipeline, rerunOf } = filter;
-    // With a filter by tree, error, fingerprint or `rerunOf`, jobs are examined one by one. So none is missed because the index lacks its tags.
+    // With a filter by tree, error, fingerprint or `rerunOf`, jobs are examined one by one, even those whose tags the index lacks.
     const complete = (page: JobPage) => (tags.length === 0 ? page : { ...page, unindexed: 0 });
     if (error !== null || fingerprint !== undefined)
       return complete(yield* listByError(reader, index, names, { filter, error, limit }, before ?? undefined));

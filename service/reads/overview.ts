@@ -1,5 +1,5 @@
-// Reads the overview. The ledger has just reported the state of the queue. The counters, pauses, recent times, recent failures and groups of failures
-// come from the stores. How long the read takes does not depend on the number of waiting jobs.
+// Reads the overview. The caller passes the state of the queue, which the ledger has just reported. The counters, pauses, recent times, recent
+// failures and groups of failures come from the stores. How long the read takes does not depend on the number of waiting jobs.
 
 import type { FailureGroup } from '../../actors/index/records/failures.ts';
 import { minuteUs } from '../../actors/index/records/stopwatch.ts';
