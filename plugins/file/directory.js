@@ -35,7 +35,7 @@ export class Directory {
 }
 
 /**
- * Opens the directories in `names` one by one, follows no link, calls `use` with the last one, and closes it.
+ * Opens the directories in `names`, each in the one before it, without following links. Calls `use` with the last one, and closes all of them.
  * @template T
  * @param {string} root links in its path are followed, because the operator sets it
  * @param {readonly string[]} names

@@ -5,14 +5,14 @@ import path from 'node:path';
 import { namesOf, refusal, within } from './directory.js';
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = fs.constants;
-/** The decoder would silently skip all other characters. */
+/** Matches text in base64. `Buffer.from` would silently skip all other characters. */
 const base64Shape = /^[A-Za-z0-9+/]*={0,2}$/;
 const bytesDefault = 2 ** 20;
 const bytesMax = 8 * 2 ** 20;
 export const entriesMax = 10_000;
-/** The minimum size of the buffer, for files that are longer than the reported size. */
+/** The minimum size of the buffer for a file, because a file can be longer than its reported size. */
 const firstBytes = 4096;
-/** System errors that a retry would meet again. All others may be temporary. */
+/** The system errors that a retry would meet again, each with its description. All other errors may be temporary. */
 const reasons = new Map([
   ['ENOENT', 'does not exist'],
   ['ENOTDIR', 'has a parent that is not a directory; links are not followed'],
@@ -54,7 +54,7 @@ export function write({ payload, config }) {
   if (!isWritable) throw refusal('config.writable must be true to write files');
   const order = /** @type {Order} */ (payload);
   const { text, base64 = '' } = order;
-  // A single digit after the last group of four encodes no byte.
+  // A single character after the last group of four encodes no byte.
   if (!base64Shape.test(base64) || base64.replace(/=+$/, '').length % 4 === 1)
     throw refusal('base64 must contain only A-Z a-z 0-9 + /, with = at the end');
   const bytes = text === undefined ? Buffer.from(base64, 'base64') : Buffer.from(text);

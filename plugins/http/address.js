@@ -6,7 +6,7 @@ const blocks4 = [
   ['10.0.0.0/8', 'private'],
   ['100.64.0.0/10', 'private'],
   ['127.0.0.0/8', 'loopback'],
-  // This includes the metadata services of clouds, which return credentials.
+  // This block includes the metadata services of clouds, which return credentials.
   ['169.254.0.0/16', 'link-local'],
   ['168.63.129.16/32', 'metadata'],
   ['172.16.0.0/12', 'private'],
@@ -21,7 +21,7 @@ const blocks4 = [
   ['240.0.0.0/4', 'reserved'],
 ];
 
-/** The last 32 bits of these are an IPv4 address, which is classified instead. */
+/** The last 32 bits of an address in one of these blocks are an IPv4 address, which is classified instead. */
 const embedding6 = ['::ffff:0:0/96', '64:ff9b::/96'];
 /** @type {readonly (readonly [block: string, kind: string])[]} */
 const blocks6 = [

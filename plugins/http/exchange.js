@@ -1,4 +1,4 @@
-// Sends one request and reads its response, up to a limit. The guard decides to which addresses it may connect.
+// Sends one request and reads its response, up to a limit. The guard (guard.js) decides to which addresses the request may connect.
 import http from 'node:http';
 import https from 'node:https';
 import { checkedLookup, checkLiteral, isNamed } from './guard.js';
@@ -40,7 +40,7 @@ export function exchange({ url, method, headers, body }, { allowedHosts, respons
       response.on('error', reject);
     });
     request.on('error', reject);
-    // Without a listener the connection would end without an error.
+    // Without this listener, the connection would end without an error if the server switches to another protocol.
     request.on('upgrade', (_, socket) => {
       socket.destroy();
       reject(Object.assign(new Error('the server switched to another protocol'), { retry: false }));

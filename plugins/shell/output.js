@@ -1,10 +1,11 @@
 // The output of a program, up to a limit.
 
-/** How long output is awaited after the program has exited: the rest of the pipe, or output of a child that still holds it. */
+/** After the program has exited, its output is read for at most this long: the rest of the pipe, or output of a child that holds it open. */
 const drainMs = 100;
 
 /**
- * Calls `tooMuch` once there is more than `bytesMax`. `text` resolves when the stream has ended, or `drainMs` after the call.
+ * Collects the output of a stream. Calls `tooMuch` once, if the output exceeds `bytesMax`. The promise of `text` resolves when the stream has
+ * ended, or `drainMs` after `text` was called.
  * @param {import('node:stream').Readable} stream
  * @param {number} bytesMax
  * @param {() => void} tooMuch

@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 
 /**
- * Each process is stopped before its children are listed, so that it starts no more. Without /proc only the program itself is killed.
+ * Each process is stopped before its children are listed, so that it starts no further ones. Without /proc, only the program itself is killed.
  * @param {number | undefined} pid undefined: the program never started
  */
 export function killTree(pid) {

@@ -9,7 +9,7 @@ const sequenceMax = 1_000_000;
 /** The maximum depth of a result. */
 const nestingMax = 200;
 
-/** Compiled once: each instance has a module of its own, and its config does not change. @type {jsonata.Expression | null} */
+/** The expression, compiled once: each instance has a copy of this module, and its config does not change. @type {jsonata.Expression | null} */
 let compiled = null;
 
 /** @type {import('../../runtime/host/api/plugin-api.ts').Handler} */

@@ -37,7 +37,7 @@ export function handle(request) {
 export function findPackages(root) {
   /** @type {InstalledPackage[]} */
   const found = [];
-  // Real paths of packages, so that cycles of links end.
+  // The real paths of the packages so far, so that cycles of links end.
   const seen = new Set([realPath(root)]);
   // Level by level, so that the shortest path of a package is found first.
   let level = [path.join(root, 'node_modules')];
@@ -90,7 +90,7 @@ function virtualStore(folder) {
 }
 
 /**
- * Name and version in package.json. Null: the directory has no package.json, so it is not a package. A broken package.json counts.
+ * Name and version in package.json. Null: the directory has no package.json, so it is not a package. With a broken one, it is a package.
  * @param {string} directory
  * @returns {{ name: string, version: string | null } | null}
  */

@@ -94,8 +94,8 @@ export function splitBundled(text) {
 }
 
 /**
- * SPDX identifiers of the licenses in a text, in the order in which they begin. If it contains no license, the identifiers that it
- * mentions. GNU licenses have neither `-only` nor `-or-later`, which the text does not reveal.
+ * SPDX identifiers of the licenses in a text, in the order in which the licenses begin. If the text contains no license, the identifiers that
+ * it mentions. The identifiers of GNU licenses have neither `-only` nor `-or-later`, because the license text does not say which applies.
  * @param {string} text
  * @returns {string[]}
  */

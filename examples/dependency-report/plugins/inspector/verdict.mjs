@@ -13,8 +13,8 @@ export const verdicts = /** @type {const} */ ([
 ]);
 
 /**
- * `effective`: the claim, or without one the licenses of the texts. `copyleft`: what remains if the most permissive license is chosen
- * wherever the claim offers a choice.
+ * `effective`: the claim; if there is none, the licenses of the texts. `copyleft`: the strongest copyleft that remains if the most permissive
+ * license is chosen wherever the claim offers a choice.
  * @typedef {object} Comparison
  * @property {typeof verdicts[number]} verdict
  * @property {string | null} effective
