@@ -77,7 +77,7 @@ export class RequestBody {
     this.#length = 0;
   }
 
-  /** Frees the memory of this body for another body, and calls `onGivenWay`. */
+  /** Frees the memory of this body because another body needs it, and calls `onGivenWay`, which refuses the request of this body. */
   giveWay(): void {
     this.release();
     this.#onGivenWay();

@@ -247,8 +247,8 @@ export class Exchange implements HttpCall, AnswerSink {
   }
 
   /**
-   * Closes the connection after the answer, because a proxy in front may have found a different end of this request. The answer does not
-   * wait for the audit trail: what follows on the connection would be read as another request.
+   * Answers a request with bad framing, and closes the connection, because a proxy in front may have found a different end of the request. The answer
+   * does not wait for the audit trail: meanwhile the server would read the following bytes as another request.
    */
   #refuseFraming(refusal: HttpProblem): void {
     if (this.#vaultOp !== null) {

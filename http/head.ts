@@ -20,6 +20,7 @@ export type RequestHead = {
   readonly contentLength: number | null;
   /** `doubtful`: another parser could find a different end of the request, or a different Host. */
   readonly framing: 'sound' | 'doubtful';
+  /** The header Authorization; undefined if the request has none, or more than one. */
   readonly authorization: string | undefined;
 };
 

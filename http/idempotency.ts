@@ -18,7 +18,10 @@ export function idempotencyOf(call: HttpCall, method: string, path: string): Ide
   return keyFor(method, path, call.body === undefined ? [] : [call.body]);
 }
 
-/** Returns a function that makes keys for requests; null if the call has no `Idempotency-Key`; a problem if the header is invalid. */
+/**
+ * Returns a function that makes the key, because the content of a batch is known later than its head; null if the call has no `Idempotency-Key`; a
+ * problem if the header is invalid.
+ */
 export function idempotencyKeyOf(
   call: HttpCall,
 ): ((method: string, path: string, content: unknown) => IdempotencyKey) | HttpProblem | null {

@@ -17,8 +17,8 @@ export type RequestLine = {
 };
 
 /**
- * A control call that has succeeded, with the names in its path, such as `plugin`, `job_id` or the `id` of a schedule. If the call of a job
- * submitted another one (a rerun), `job_id` is the new job and `rerun_of` the job in the path.
+ * A control call that has succeeded, with the names in its path, such as `plugin`, `job_id` or the `id` of a schedule. If the call submitted another
+ * job than the one in its path (a rerun), `job_id` is the new job and `rerun_of` the job in the path.
  */
 export type ControlLine = RequestLine & { readonly [name: string]: unknown };
 

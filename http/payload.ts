@@ -70,7 +70,7 @@ function compiled(compiler: SchemaCompiler, schema: JsonObject): SchemaCheck {
   };
 }
 
-/** Whether a value contains at most `max` values, itself and its text included. */
+/** Whether a value contains at most `max` values. The value itself counts, and long texts count several times (`charactersPerValue`). */
 function holdsAtMost(max: number, value: unknown): boolean {
   const waiting = [value];
   for (let seen = 1; waiting.length > 0; seen++) {

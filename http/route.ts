@@ -95,10 +95,10 @@ type Declaration<P extends string, Q extends Parameters, F> = {
   readonly body: Schema | null;
   /** The limit of a JSON body; absent: `api.max_body_size`. An open route with a body needs a small limit, because any caller may send a body. */
   readonly bodyLimit?: BodyLimit;
-  /** Present for a route whose handler gets the body as the bytes that were sent: their limit. Such a route has no `body` and ignores the query. */
+  /** The limit of a body that the handler gets as the bytes that were sent. A route with this limit has no `body` and ignores the query. */
   readonly raw?: BodyLimit;
   /**
-   * Present for a route that takes a batch: returns the limit of its body. The handler gets the bytes, which stay valid until it calls
+   * Present if the route takes a batch: returns the limit of the batch's body. The handler gets the bytes, which stay valid until it calls
    * `releaseBody`. `body` only describes the batch in OpenAPI and docs/reference.md.
    */
   readonly batch?: (config: Config) => BodyLimit;

@@ -56,7 +56,10 @@ export async function chooseTransport(server: Config['api']['server'], scratch: 
   }
 }
 
-/** Finds the reason in a long message. It is the first line that begins with `Error: `, or else the first line that does not begin with `- `. */
+/**
+ * Finds the reason in the message of a failed import: the first line that begins with `Error: `, otherwise the first line. Lines that begin with `- `
+ * are skipped, because they list the importing files.
+ */
 function reasonLine(text: string): string {
   const lines = text
     .trim()

@@ -36,7 +36,7 @@ export const stopwatchParameters = {
 
 type Query = QueryValues<typeof stopwatchParameters>;
 
-/** When the wanted window begins, in µs. */
+/** When the wanted window begins, in µs since 1970; a problem if `since` and `from` are both given, or if the beginning is not before `to`. */
 export function windowStart({ since, from, to }: Query, nowUs: number): number | HttpProblem {
   if (since !== undefined && from !== undefined)
     return invalidQuery('the query parameters "since" and "from" mean the same; give one of them');
@@ -46,7 +46,7 @@ export function windowStart({ since, from, to }: Query, nowUs: number): number |
   return invalidQuery(`the query parameter "${from === undefined ? 'since' : 'from'}" must be before "to"`);
 }
 
-/** The steps that `step` names; without `step`, all steps of the plugin (`stepNames`). */
+/** The steps that `step` names; without `step`, all steps of the plugin (`stepNames`). A problem if the plugin lacks a named step. */
 export function wantedSteps({ step }: Query, config: Config, plugin: PluginInstance): readonly string[] | HttpProblem {
   const all = stepNames(config, plugin);
   if (step === undefined) return all;
@@ -59,7 +59,10 @@ export function wantedSteps({ step }: Query, config: Config, plugin: PluginInsta
   );
 }
 
-/** The history that the query asks for; null if it wants neither a series nor a heat map. */
+/**
+ * The history that the query asks for; null if it asks for neither a series nor a heat map. A problem if it would have too many points, or if
+ * `buckets` is given without either.
+ */
 export function wantedHistory(
   { series = false, heat = false, buckets }: Query,
   { from, to }: Window,

@@ -73,7 +73,10 @@ type SchemaPlace = {
   readonly value: Json;
   /** The base URI of the schema around this one. */
   readonly above: string;
-  /** The schemas around this one, or this one itself, that have their own base URI, innermost first. `pointer` leads from there to this schema. */
+  /**
+   * This schema and those around it, as far as each begins a new base URI (the outermost always does), innermost first. `pointer` leads from each to
+   * this schema.
+   */
   readonly resources: readonly Resource[];
   /** The schema's pointer in the new document. */
   readonly pointer: string;

@@ -256,7 +256,10 @@ function lackingScope(caller: Caller, { do: operation, where }: StartBody): Http
   return isSearch && !maySeeResults(caller) ? forbidden(resultScopes) : null;
 }
 
-/** Counts the jobs that match, unless the call repeats another (same idempotency key): then the answer to the first call, whatever matches now. */
+/**
+ * Counts the jobs that match. If the call repeats an earlier one (same idempotency key), returns the answer to the earlier call instead, whatever
+ * matches now.
+ */
 async function countOf(
   call: HttpCall,
   selection: Parameters<HttpCall['engine']['actions']['count']>[0],

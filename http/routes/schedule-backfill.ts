@@ -1,5 +1,5 @@
-// Backfills of schedules (docs/schedules.md#backfill). A backfill is an action that fires the occurrences in a past time range, except those that have
-// fired already, and those that the schedule itself still has to decide on.
+// Backfills of schedules (docs/schedules.md#backfill). A backfill is an action that fires the occurrences in a past time range, except those that
+// have fired already, and those that the schedule will still fire or skip by itself.
 import { actionsOpenMax, noSelection } from '../../actors/job/records/action.ts';
 import { formatId } from '../../runtime/ids.ts';
 import { pack } from '../../runtime/packing.ts';

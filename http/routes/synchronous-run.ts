@@ -96,6 +96,7 @@ function running(id: JobId, isLate: boolean, message: string): Answer {
   return pointed(id, 'running', isLate, message);
 }
 
+/** The answer 202, which tells the caller where to find the run. `isLate`: the time of the wait is over. */
 function pointed(id: JobId, status: Status, isLate: boolean, message: string): Answer {
   return json(
     202,

@@ -34,6 +34,7 @@ export function waitFor(call: WaitingCall, ms: number, id: JobId): Promise<WaitE
   return wait.over(id);
 }
 
+/** A wait for the end of a job. It ends when `end` is called, when `ms` have passed, or when the caller disconnects. */
 class Waiting {
   readonly #call: WaitingCall;
   readonly #ended: Promise<WaitEnd>;

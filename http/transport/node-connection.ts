@@ -61,8 +61,8 @@ export class NodeConnection implements ConnectionContext {
   }
 
   /**
-   * Refuses input that the parser rejects, that took too long, or that is a CONNECT. The refusal is sent after the answers to earlier
-   * requests that have arrived completely.
+   * Refuses a CONNECT, and input that the parser rejects or that arrives too slowly. The refusal is sent after the answers to earlier requests that
+   * have arrived completely.
    */
   refuse(refusal: HttpProblem): void {
     if (this.#isEnding) return;

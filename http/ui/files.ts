@@ -13,7 +13,7 @@ const types: { readonly [extension: string]: string } = {
   '.svg': 'image/svg+xml',
 };
 
-/** A file in three forms: `brotli`, which is always there, and `plain` and `gzip`, which are made on first use. */
+/** A file in three forms: `brotli`, which the build made, and `plain` and `gzip`, which are made from it on first use. */
 export class UiFile {
   readonly type: string;
   readonly brotli: Uint8Array;

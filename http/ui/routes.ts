@@ -20,8 +20,8 @@ const pageHeaders: Headers = [
 const fileHeaders: Headers = [['Cache-Control', 'public, max-age=31536000, immutable']];
 
 /**
- * Fits the routes of the API to the setting `ui.enabled`. If the dashboard is enabled, the routes of its files are added. Otherwise the routes of
- * its sessions are removed.
+ * Returns the routes of the API as the setting `ui.enabled` requires: with the routes of the dashboard's files if the dashboard is enabled, otherwise
+ * without the routes of its sessions.
  */
 export function withUi(routes: readonly Route[], { ui }: Pick<Config, 'ui'>): readonly Route[] {
   return ui.enabled ? [...routes, ...fileRoutes(ui.path)] : routes.filter(one => !uiSessionRoutes.includes(one));
