@@ -192,6 +192,7 @@ export type Config = {
     readonly queueDepthMax: number;
     /** At this number of delayed, paused or held jobs, new calls that may have to wait are refused. */
     readonly waitingMax: number;
+    /** The maximum number of jobs that descend from one root. */
     readonly jobsPerRootMax: number;
     readonly pluginEnvPassthrough: readonly string[];
   };

@@ -46,7 +46,7 @@ export function sealWarnings({ strict, findings, cautions }: Seal): string[] {
   return [...(strict ? [] : findings), ...cautions];
 }
 
-/** The warning that the note beside the seal key lacks the accepted lock, with the reason. */
+/** The warning for a `gap` of the seal: only the note in the state directory has the accepted lock. `reason`: why the other note lacks it. */
 export function sealGap(reason: string): string {
   return `the note of the accepted lock exists only in state.path, so a changed configuration could evade the check by naming another state.path (${reason})`;
 }

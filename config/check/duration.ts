@@ -7,8 +7,8 @@ import type { ReportAt } from './problem.ts';
 export const durationMax = { ms: 3650 * 86_400_000, text: '3650d' };
 
 /**
- * Reads a duration, in milliseconds. Reports a duration that is out of range. Undefined: the value is not a valid
- * duration.
+ * Reads a duration, in milliseconds. Undefined: the value is absent, is not a duration (which the schema reports), or is out of range (which is
+ * reported here).
  */
 export function readDuration(
   value: unknown,

@@ -28,7 +28,7 @@ export type StepContext = {
 };
 
 const kinds = ['uses', 'call', 'split', 'steps'] as const;
-/** Names that the service itself sets in the context of requests: `schedule` in the runs of a schedule. Baggage cannot use them. */
+/** Names that baggage cannot use, because the service itself sets them in the context of requests (`schedule` only in the runs of a schedule). */
 const reservedBaggage = ['pipeline', 'step_id', 'depth', 'schedule'];
 const dataRoots: readonly PathRoot[] = ['payload', 'context'];
 const stepRoots: readonly PathRoot[] = ['payload', 'context', 'config'];
@@ -57,8 +57,8 @@ function readStep(
   const { reportAt } = around;
   const kind = kinds.find(key => value[key] !== undefined);
   if (isFirst && value['join'] !== undefined) reportAt([...at, 'join'], 'the first step has nothing before it to join');
-  // A step of a phase that has no id gets its position, such as `finally.1`, as its id, because another step could have this text as its id.
-  // A position in the main part begins with a digit, as no id does.
+  // In a phase, the position of a step without an id, such as `finally.1`, could also be the id of another step. It is therefore read as an id, so
+  // that `readId` reports a clash. In the main part a position begins with a digit, as no id does.
   const id = value['id'] ?? (/^[a-z]/.test(number) ? number : undefined);
   const common = {
     id: readId(id, around, at) ?? number,

@@ -3,8 +3,8 @@ import { dirname } from 'node:path';
 import type { Config, PluginInstance } from '../config.ts';
 
 /**
- * Returns the plugins of the configuration. From plugins in bubblewrap, the paths that the configuration names are hidden in addition to the
- * paths that `config.plugins` already hides. `sealKey`: the path of the seal key; null if the path is unknown.
+ * Returns the plugins of the configuration. To the hidden paths of each plugin in bubblewrap it adds the state directory, the configuration files
+ * with their directories, and the keys. `sealKey`: the path of the seal key; null if the path is unknown.
  */
 export function withHidden(config: Config, sealKey: string | null): Config['plugins'] {
   const { files, mainFile, state, vault, api, webhooks } = config;

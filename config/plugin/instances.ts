@@ -61,6 +61,7 @@ type InstanceBuild = {
   readonly report: Report;
   readonly reportAt: ReportAt;
   readonly unusable: Map<string, readonly ConfigProblem[]>;
+  /** The unusable plugins to which entries of `plugins` lead. Their problems are errors, so they are not repeated as warnings. */
   readonly named: Set<string>;
   readonly warnings: ConfigProblem[];
 };

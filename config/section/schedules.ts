@@ -29,12 +29,12 @@ import { readTime } from './api.ts';
 const hour = 3_600_000;
 export const everyMsMin = 1_000;
 export const jitterMsMax = 24 * hour;
-/** The jitter of a `cron` is compared with this many intervals between its occurrences, from `comparedSinceMs` on. */
+/** The jitter of a `cron` must be shorter than each of this many intervals between its occurrences, from `comparedSinceMs` on. */
 const comparedMax = 100;
 const comparedSinceMs = Date.UTC(2026, 0, 1);
 /** The maximum number of results of `shortestBetween` that are kept for the next reload. */
 const shortestMax = 10_000;
-/** The shortest interval between two occurrences, by the text of the recurrence. */
+/** The kept results of `shortestBetween`, in ms, by the text of the recurrence. */
 const shortest = new Map<string, number>();
 const catchUpWithinDefaultMs = 24 * hour;
 const named: { readonly [name: string]: number } = { hourly: hour, daily: 24 * hour, weekly: 7 * 24 * hour };
@@ -224,7 +224,7 @@ function readJitter({ node, refuse }: Entry, recurrence: Recurrence): number {
   return jitterMs;
 }
 
-/** The result of `shortestBetween`, which takes milliseconds, computed once for each recurrence. */
+/** The result of `shortestBetween`. It is kept for each recurrence, because computing it takes some milliseconds. */
 function keptShortest(recurrence: Recurrence): number {
   const text = recurrenceText(recurrence);
   let shortestMs = shortest.get(text);
