@@ -42,7 +42,7 @@ export const isReachable = signal(true);
 
 let credentials: Credentials = { token: () => null, refused: () => {} };
 
-/** Sets where requests take their token from, and which function is called once the service no longer accepts the token. */
+/** Sets where requests get their token, and the function that is called when the service no longer accepts the token. */
 export function useCredentials(given: Credentials): void {
   credentials = given;
 }

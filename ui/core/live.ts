@@ -44,9 +44,9 @@ let heardInSecond = 0;
 let busySeconds = 0;
 
 /**
- * Calls `listener` for each event of these types (`job.*`: a prefix), and for each `gap`. Without `each`, a listener for events of jobs gets
- * an event `busy` every two seconds while the service is busy and these events are left out, and every listener gets an event `opened` when
- * a stream begins without the id of a last event. Returns a function that removes the listener.
+ * Calls `listener` for each event of these types (`job.*`: a prefix), and for each `gap`. Without `each`, the listener also gets hints that it may
+ * have missed events: `opened` when a stream begins without the id of a last event and, if it listens to events of jobs, `busy` every two seconds
+ * while the stream leaves them out. Returns a function that removes the listener.
  */
 export function onEvent(
   types: readonly string[],
@@ -150,8 +150,8 @@ function hear(event: LiveEvent): void {
 }
 
 /**
- * Sends an event `busy` or `opened`, without id and data, to each listener that does not need each event and has a type for which `isMeant` is true:
- * events of such a type may have been missed.
+ * Sends an event `busy` or `opened`, without id and data, to the listeners that may have missed events: those without `each` that have a type for
+ * which `isMeant` is true.
  */
 function hint(type: 'busy' | 'opened', isMeant: (type: string) => boolean): void {
   for (const { types, each, heard } of [...listeners])
@@ -171,7 +171,8 @@ setInterval(() => {
   busySeconds = busyUntil > 0 ? busySeconds + 1 : 0;
   if (busySeconds % busyFetchS === 1) hint('busy', type => type.startsWith('job.'));
   if (wasBusy === busyUntil > 0) return;
-  // Events that the stream left out are not sent again. So the listeners fetch everything anew, after `opened` or the gap.
+  // The service does not send again what the stream left out. The new stream therefore begins without a last id, and the listeners fetch everything
+  // anew after `opened` or the gap.
   stream?.abort();
   stream = null;
   lastId = null;

@@ -5,7 +5,7 @@ import { Refusal, request } from './api.ts';
 import { type Resource, useResource } from './resource.ts';
 
 type PagedAnswer = { readonly next_cursor?: string };
-/** The pages behind `first`, which stays as it was when the second page was asked for: newer rows would move the beginning of the list. */
+/** The further pages, and the first page as it was when the second one was requested. A newer first page would move the rows. */
 type Further<Answer> = { readonly path: string; readonly first: Answer; readonly pages: readonly Answer[] };
 
 export type Pages<Answer> = Omit<Resource<Answer>, 'data' | 'of'> & {
@@ -25,7 +25,7 @@ export function usePages<Answer extends PagedAnswer>(
   const [further, setFurther] = useState<Further<Answer> | null>(null);
   const [problem, setProblem] = useState<Refusal | undefined>();
   const [loadingMore, setLoadingMore] = useState(false);
-  /** How often the list has begun again. A page that was asked for before no longer belongs to it. */
+  /** How often the list has begun again from its first page. A page that was requested before the latest beginning is dropped. */
   const beginnings = useRef(0);
   const own = further?.path === path ? further : null;
   const { data, of, error, loading, reload } = useResource<Answer>(path, own === null ? live : {});

@@ -31,7 +31,7 @@ let freezes = 0;
 /** Whether the user has stopped updates. */
 export const held = signal(false);
 
-/** Stops updates, for example while a dialog is open. Returns the function that releases them; they resume once all are released. */
+/** Stops updates, for example while a dialog is open. Returns the function that ends this stop. Updates resume when all stops have ended. */
 export function freeze(): () => void {
   let isReleased = false;
   freezes++;
@@ -65,6 +65,7 @@ class Fetching<T> {
   #failures = 0;
   #isStale = false;
 
+  /** Fetches this path from now on. `isOther`: more than the query of the path has changed, so the old data are dropped. */
   open(path: string | null, isOther: boolean): void {
     this.#path = path;
     this.#failures = 0;

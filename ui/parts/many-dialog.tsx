@@ -72,7 +72,7 @@ function ManyQuestion(props: ManyRequest & { answer: (actionId: string | null) =
       },
     );
   };
-  // A layout effect removes the old number before the next input, because it belongs to the other choice.
+  // The number on the screen belongs to the other choice. A layout effect removes it before the user can confirm it.
   useLayoutEffect(ask, [children]);
   useEffect(() => () => asking.current?.abort(), []);
   const close = (actionId: string | null) => {

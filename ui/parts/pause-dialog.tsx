@@ -29,6 +29,7 @@ export function PauseDialog(props: { target: PauseTarget; onDone: () => void; on
   const [duration, setDuration] = useState('');
   const [time, setTime] = useState('');
   const [rejects, setRejects] = useState(false);
+  // The end of the pause is still open: its duration or time has not been entered.
   const isOpen = (length === 'other' && duration.trim() === '') || (length === 'time' && time === '');
   // The field gives a time in the time zone of the browser; the API gets it in UTC.
   const end = () => {

@@ -39,7 +39,7 @@ export type DrawnCounts = {
 
 export type PipelineDrawingProps = {
   readonly definition: DrawnPipeline;
-  /** By the id of the step. Steps that are not in it have had no job. Absent: no counts are drawn. */
+  /** By the id of the step. A step without an entry has had no job. Absent: no counts are drawn. */
   readonly counts?: ReadonlyMap<string, DrawnCounts>;
   /** Whether the counts are being fetched. Room is kept for them, so that the drawing does not grow when they arrive. */
   readonly isCounting?: boolean;

@@ -21,7 +21,7 @@ export type RowsOptions<Row> = {
 };
 
 export type Rows<Row> = {
-  /** For the element that has the rows. Each row has its index as `data-row`. */
+  /** The `ref` of the element that contains the rows. Each row must have its index as `data-row`. */
   readonly body: RefObject<HTMLElement | null>;
   /** The rows that are in the document. */
   readonly shown: readonly Row[];

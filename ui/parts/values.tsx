@@ -124,10 +124,10 @@ function CopyIcon(): JSX.Element {
   );
 }
 
-/** Longer texts are shown up to here, until the user asks for all. */
+/** The number of characters of a longer text that are shown until the user asks for all. */
 export const codeCharactersMax = 65_536;
 
-/** What scrolls can be reached by keyboard. */
+/** A text that scrolls must be reachable by keyboard. */
 const scrolls = { tabIndex: 0 };
 
 /**

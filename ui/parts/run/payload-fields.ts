@@ -7,7 +7,7 @@ export type PayloadField = {
   readonly kind: 'text' | 'number' | 'integer' | 'truth' | 'choice' | 'json';
   readonly isRequired: boolean;
   readonly description: string | null;
-  /** For a truth or a choice: its values as JSON. */
+  /** The values of a `truth` (a boolean) or a `choice`, as JSON; empty for other kinds. */
   readonly choices: readonly string[];
   /** For text that may have several lines. */
   readonly isLong: boolean;

@@ -23,7 +23,7 @@ export type PayloadEditor = {
   readonly onText: () => void;
   /** The payload as JSON; null: something is wrong with it, which the form then shows. */
   readonly read: () => string | null;
-  /** Shows the errors of a refusal beside the fields to which they belong. Returns whether the refusal needs no other place. */
+  /** Shows the errors of a refusal beside the fields to which they belong. Returns true if nothing else of the refusal needs to be shown. */
   readonly refuse: (refusal: Refusal) => boolean;
 };
 

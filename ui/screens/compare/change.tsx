@@ -1,4 +1,4 @@
-// A figure before and after, with its change. What stands out has a mark, and is not told by colour alone.
+// A figure before and after, with its change. A change that stands out has a mark in addition to its colour.
 import type { JSX } from 'preact';
 import { duration } from '../../core/format.ts';
 import { type ComparedFigure, changeOf, type FigureSide, ratioText } from './difference.ts';

@@ -22,7 +22,10 @@ export function useLatestRuns(pipeline: string | null): readonly ListedRun[] {
   return useResource<{ jobs: ListedRun[] }>(pipeline === null ? null : `/jobs${query}`).data?.jobs ?? [];
 }
 
-/** The run before this one, preferably one that reused no jobs, because a run that did has fewer of its own. Undefined: none is listed. */
+/**
+ * The latest run before this one that reused no jobs, because a run that reused some has fewer jobs to compare; otherwise the run just before this
+ * one. Undefined: no earlier run is listed.
+ */
 export function runBefore(runs: readonly ListedRun[], id: string): string | undefined {
   const at = runs.findIndex(({ job_id }) => job_id === id);
   const earlier = at < 0 ? [] : runs.slice(at + 1);

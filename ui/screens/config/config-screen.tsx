@@ -59,7 +59,7 @@ export function ConfigScreen(): JSX.Element {
       )}
       {doctor.error && <Problem error={doctor.error} retry={doctor.reload} />}
       {!may('system:ro', 'system:rw') && (
-        <p class="muted">Whether it is sealed needs the scope system:ro, which this token lacks.</p>
+        <p class="muted">The state of the seal needs the scope system:ro, which this token lacks.</p>
       )}
       {!isAllowed && (
         <Empty title="This token may not see the configuration">

@@ -67,7 +67,9 @@ export function JobScreen(): JSX.Element {
   );
 }
 
-/** Keeps its place among the components when the job arrives, so that the focus and the state of the copy button are kept. */
+/**
+ * Has the same place among the components before and after the job arrives. Preact then keeps it, with the focus and the state of the copy button.
+ */
 function JobSubtitle({ id, job }: { id: string; job?: ShownJob }) {
   return (
     <span class="run-subtitle">
@@ -80,7 +82,7 @@ function JobSubtitle({ id, job }: { id: string; job?: ShownJob }) {
   );
 }
 
-/** How long the job waited, ran, and lay between attempts. */
+/** How long the job waited for a worker, ran, and waited between attempts. */
 function JobTimes({ job }: { job: ShownJob }) {
   const timeline = useResource<RunTimeline>(`/job/${job.job_id}/timeline?buckets=1`);
   useEffect(() => timeline.reload(), [job.status, job.attempt]);

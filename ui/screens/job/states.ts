@@ -3,11 +3,11 @@ import { isSettled, type ShownJob } from './shown-job.ts';
 
 export type JobState = {
   readonly name: string;
-  /** `done`: the job has left it. `now`: it is there. `ahead`: it has not come there. `other`: it can no longer come there. */
+  /** `done`: the job has left the state. `now`: the job is in it. `ahead`: the job may still reach it. `other`: the job can no longer reach it. */
   readonly is: 'done' | 'now' | 'ahead' | 'other';
-  /** When the job came into the state. */
+  /** When the job reached the state; null: unknown, or the job has not reached it. */
   readonly at: string | null;
-  /** How the job left it, or why it is there. */
+  /** More about the state, such as who submitted the job, or why the job waits; may be empty. */
   readonly note: string;
 };
 

@@ -8,7 +8,7 @@ import type { JobFilters } from './filters.ts';
 import type { JobPage, JobRow } from './job-row.ts';
 
 export const pageRows = 100;
-/** The rows of a later page: the maximum of the API. */
+/** The number of rows of a later page, which is the maximum of the API. */
 const laterPageRows = 200;
 
 export type JobPages = {
@@ -31,7 +31,7 @@ export function useJobPages(filters: JobFilters): JobPages {
   const [later, setLater] = useState<LaterPages | null>(null);
   const [isLoading, setLoading] = useState(false);
   const [hasFailed, setFailed] = useState(false);
-  /** The path of the page that was requested last. The list may ask for the page more than once before its rows have arrived. */
+  /** The path of the page that was requested last. `more` may be called again before its rows have arrived, and must not request it again. */
   const asked = useRef<string | null>(null);
   const hasLater = later !== null && later.of === path;
   const first = useResource<JobPage>(path, hasLater ? {} : { live: ['job.*'] });

@@ -4,7 +4,10 @@ const excerptCharacters = 400;
 /** The characters before the first match that an excerpt shows. */
 const beforeCharacters = 40;
 
-/** A pattern for the words of a query; null if it has none. The service ignores accents, but the pattern does not, so it may find fewer words. */
+/**
+ * A pattern for the words of a query; null if the query has none. The service ignores accents, but the pattern does not, so the pattern may find
+ * fewer words.
+ */
 export function patternOf(query: string): RegExp | null {
   const words = query.match(/[\p{L}\p{N}]+\*?/gu) ?? [];
   const parts = words.map(word => (word.endsWith('*') ? `${word.slice(0, -1)}[\\p{L}\\p{N}]*` : word));

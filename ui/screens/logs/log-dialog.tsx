@@ -87,7 +87,7 @@ function Returned({ log }: { log: LogView }): JSX.Element {
   return shown === null ? <p class="muted">Loading…</p> : <Code text={shown} label="The response of the plugin" />;
 }
 
-/** The attempt is selected by the time of its end, because the responses of the others may be large. */
+/** The request selects the attempt by the time of its end, because the responses of the job's other attempts may be large. */
 async function responseOf({ job_id, log_id, completed_at: at }: LogView): Promise<string | undefined> {
   const text = await requestText(`/job-logs${queryText({ job_id, from: at, to: at, include_result: 'true' })}`);
   const logs = rawElements(rawMember(text, 'logs') ?? '[]');

@@ -82,7 +82,7 @@ function pausedNotices(overview: Overview, would: WouldRun | undefined, reload: 
   }));
 }
 
-/** Whether the pause stops the whole service, or a breaker made it and does not try again yet. */
+/** Whether the pause stops the whole service, or comes from a breaker that is still open. */
 function isUrgent(pause: PauseView): boolean {
   return pause.target.kind === 'system' || (pause.by === 'breaker' && !isHalfOpen(pause, now.value));
 }

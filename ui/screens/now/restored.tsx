@@ -63,9 +63,9 @@ export function ResumeRestored(props: { would: WouldRun | undefined; onDone: () 
             </ul>
           )}
           <p>
-            What has run since the backup was made may run again. First cancel{' '}
-            <a href={href('jobs', null, { status: 'queued' })}>the jobs</a> that must not. Schedules and webhooks work
-            again after the resume.
+            Jobs that have run since the backup was made may run again. First cancel{' '}
+            <a href={href('jobs', null, { status: 'queued' })}>the jobs</a> that must not run twice. Schedules and
+            webhooks work again after the resume.
           </p>
         </Confirm>
       )}

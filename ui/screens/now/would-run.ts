@@ -3,13 +3,13 @@ import { counted, ms } from '../../core/format.ts';
 import type { PauseView } from '../../parts/pause-words.ts';
 
 export type WouldRun = {
-  /** Jobs that have not ended, without runs of pipelines; `delayed` of them wait for their time. */
+  /** The number of jobs that have not ended, without runs of pipelines; `delayed` of them wait for their time. */
   readonly jobs: number;
   readonly delayed: number;
   readonly runs: number;
-  /** When the oldest of them was accepted; null: there is none. */
+  /** When the oldest of these jobs and runs was accepted; null: there is none. */
   readonly oldest_at: string | null;
-  /** Those with the most jobs first. */
+  /** The commands of these jobs; those with the most jobs come first. */
   readonly commands: readonly { readonly plugin: string; readonly command: string; readonly jobs: number }[];
 };
 export type PauseList = { readonly pauses: readonly (PauseView & { readonly would_run?: WouldRun })[] };

@@ -12,7 +12,7 @@ export function stateOf(lane: LaneView | undefined): StateShown {
     const isPaused = lane.hold.reason === 'paused';
     return { symbol: isPaused ? '‖' : '✕', text: isPaused ? 'paused' : 'held', kind: isPaused ? 'warn' : 'bad' };
   }
-  if (lane.breaker === 'half_open') return { symbol: '◐', text: 'breaker tries', kind: 'warn' };
+  if (lane.breaker === 'half_open') return { symbol: '◐', text: 'breaker half open', kind: 'warn' };
   if (lane.isolated) return { symbol: '!', text: 'isolated', kind: 'warn' };
   if (lane.held_count > 0) return { symbol: '‖', text: 'some held', kind: 'warn' };
   return lane.active_count > 0
@@ -47,7 +47,7 @@ export function HoldNote({ lane }: { lane: LaneView | undefined }): JSX.Element 
           )}
         </p>
       )}
-      {breaker === 'half_open' && <p>The breaker lets one job try whether the plugin works again.</p>}
+      {breaker === 'half_open' && <p>The breaker is half open: one job tests whether the plugin works again.</p>}
       {isolated && <p>Its jobs run one at a time, because they have recently ended several hosts.</p>}
     </div>
   );

@@ -33,7 +33,7 @@ export function stripColours(): StripColours {
 
 export type DrawingSize = { readonly width: number; readonly height: number };
 
-/** Gives the canvas as many pixels as the screen has, clears it, and returns its context in CSS pixels. */
+/** Gives the canvas the resolution of the screen, clears it, and returns its context, which draws in CSS pixels. */
 export function contextOf(canvas: HTMLCanvasElement, { width, height }: DrawingSize): CanvasRenderingContext2D | null {
   const ratio = Math.max(1, devicePixelRatio);
   canvas.width = Math.round(width * ratio);
@@ -45,7 +45,7 @@ export function contextOf(canvas: HTMLCanvasElement, { width, height }: DrawingS
   return context;
 }
 
-/** The height, in px, of the part at the bottom of a strip that has the marks of columns with failures. */
+/** The height, in px, of the space at the bottom of a strip for the marks of failures (`drawMark`). */
 const marksPx = 8;
 
 /** Draws an area for the jobs that ran, bars for those that ended, and below them marks where jobs failed. */
@@ -137,7 +137,7 @@ const pathHeights: { readonly [K in PathKind]: number } = {
   commit: 0.3,
 };
 
-/** Draws the critical path: for each time, what the job that the path goes through did. */
+/** Draws the critical path: over time, what the job on the path was doing. */
 export function drawPath(
   canvas: HTMLCanvasElement,
   path: readonly PathEntry[],

@@ -21,7 +21,7 @@ import { partQuery, type StripView, stripView } from './view.ts';
 
 const bucketsWhole = 500;
 const bucketsPart = 1_000;
-/** The interval at which the timeline of an open run is fetched. It grows with the number of jobs, because the service reads longer. */
+/** The interval at which the timeline of an open run is fetched. It grows with the number of jobs, because the service takes longer to read them. */
 const everyMsMin = 1_500;
 const everyMsMax = 60_000;
 const everyMsPerJob = 0.1;
@@ -54,7 +54,7 @@ export function RunScreen(): JSX.Element {
       </Page>
     );
   const shown = job.data ?? timeline.data;
-  // The job and the timeline are shown together, because what is shown of the job above the timeline would move the timeline.
+  // The page waits for both the job and the timeline, because notices about the job that appear later would move the timeline.
   if (!(job.data || job.error) || !(timeline.data || timeline.error))
     return (
       <Page title={shown ? jobTitle(shown) : 'Run'} subtitle={<RunSubtitle id={id} />}>
@@ -84,7 +84,9 @@ export function RunScreen(): JSX.Element {
   );
 }
 
-/** Keeps its place among the components when the run arrives, so that the focus and the state of the copy button are kept. */
+/**
+ * Has the same place among the components before and after the run arrives. Preact then keeps it, with the focus and the state of the copy button.
+ */
 function RunSubtitle({
   id,
   job,

@@ -13,7 +13,7 @@ export class TimeScale {
   readonly span: TimeSpan;
   readonly #pieces: readonly Piece[];
 
-  /** Each stretch of `collapsed`, in order and without overlaps, takes a small fixed part of the width. */
+  /** `collapsed`: the stretches that take only a small fixed part of the width each. They must be in order and must not overlap. */
   constructor(span: TimeSpan, collapsed: readonly TimeSpan[] = []) {
     this.span = span;
     this.#pieces = piecesOf(span, collapsed);
@@ -60,7 +60,7 @@ function piecesOf(span: TimeSpan, collapsed: readonly TimeSpan[]): Piece[] {
   const lengthUs = Math.max(1, span.toUs - span.fromUs);
   const idleUs = inside.reduce((sum, { fromUs, toUs }) => sum + toUs - fromUs, 0);
   const idleShare = inside.length === 0 ? 0 : Math.min(collapsedShareMax / inside.length, collapsedShare);
-  // If nothing but idle time is in view, it has all of the width.
+  // Nothing is collapsed if only idle time is in view, or none.
   if (idleUs >= lengthUs || idleUs === 0) return [{ ...span, from: 0, to: 1, isIdle: false }];
   const perUs = (1 - idleShare * inside.length) / (lengthUs - idleUs);
   const pieces: Piece[] = [];

@@ -1,4 +1,4 @@
-// Where the time of a run went: the time on its critical path, by step, and by kind: what the job that the path goes through did.
+// Where the time of a run went: the time on its critical path, by step, and by kind, which is what the job on the path was doing.
 import { type PathEntry, type RunTimeline, stepKey, stepTitle } from './timeline.ts';
 
 export const pathKinds = ['running', 'waiting', 'handing_out', 'retrying', 'commit'] as const;

@@ -6,7 +6,7 @@ export type StripColumn = {
   /** In pixels from the left. */
   readonly x: number;
   readonly width: number;
-  /** The most jobs that are known to have run at the same time. */
+  /** The maximum number of jobs that ran at the same time, as far as the buckets show it. */
   running: number;
   started: number;
   ended: number;
@@ -27,8 +27,8 @@ export function runningIn({ buckets, by_status: { running = 0 } }: Pick<RunStep,
     started += bucket[0];
     ended += bucket[1];
   }
-  // The number of jobs that were cancelled, or whose deadline passed, before they started. The first ends by a cancel or a deadline are taken
-  // for theirs, because a cancel ends jobs that have not started before it ends running ones.
+  // The buckets do not say which jobs ended without having started, but the totals say how many. These are taken to be the first jobs that ended by a
+  // cancel or a deadline, because a cancel ends waiting jobs before running ones.
   let neverStarted = Math.max(0, ended + running - started);
   let now = 0;
   return buckets.map(([starts, ends, , timedOut, , cancelled]) => {
@@ -86,7 +86,7 @@ function addTo(columns: Map<number, StripColumn>, x: number, width: number, buck
   column.cancelled += cancelled;
 }
 
-/** The height of a bar for `n` of at most `most` jobs. The root keeps few jobs visible beside many. */
+/** The height of a bar for `n` of at most `most` jobs. It grows with the square root of `n`, so that few jobs stay visible beside many. */
 export function barHeight(n: number, most: number, height: number): number {
   return n <= 0 ? 0 : Math.max(2, Math.round(Math.sqrt(n / Math.max(1, most)) * height));
 }

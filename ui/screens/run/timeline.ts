@@ -7,7 +7,7 @@ export type StepPercentiles = {
   readonly max: number;
 };
 
-/** How many jobs of a step started, ended, failed, timed out, died and were cancelled in one bucket. `ended` includes the following. */
+/** How many jobs of a step started, ended, failed, timed out, died and were cancelled in one bucket. `ended` includes the four that follow it. */
 export type StepBucket = readonly [
   started: number,
   ended: number,
@@ -73,7 +73,7 @@ export type RunTimeline = {
   readonly to: string;
   readonly duration_us: number;
   readonly bucket_us: number;
-  /** Set if the buckets divide only a part of the time: when the first bucket begins. It also has everything that was before the part. */
+  /** When the first bucket begins; set if the buckets divide only a part of the time. The first bucket also counts everything before that part. */
   readonly buckets_from?: string;
   readonly count: number;
   readonly reused?: number;

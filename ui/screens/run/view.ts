@@ -21,7 +21,7 @@ export function stripView(query: URLSearchParams, durationUs: number): StripView
 /** How much time before and after the part in view is fetched with it, as a share of its length, so that a small movement shows no gap. */
 const around = 0.5;
 
-/** Times in the URL are cut to milliseconds. */
+/** The times of a request are cut to milliseconds, so this is added to its end. */
 const msUs = 1_000;
 
 /** The parameters that request the timeline of the part in view; null if the whole run is in view. */

@@ -17,7 +17,7 @@ export function Backfill({ id, path, onDone, onClose }: QuestionProps): JSX.Elem
   const [reason, setReason] = useState('');
   const [counted, setCounted] = useState<DryBackfill | Refusal | 'counting' | null>(null);
   const stretch = stretchOf(from, to);
-  /** The number of changes and counts so far: the answer to a count before the latest of them is ignored. */
+  /** Counts the changes of the two times, and the dry runs. The answer to a dry run is ignored if another change or dry run has followed it. */
   const latest = useRef(0);
   const changed = (set: (value: string) => void) => (value: string) => {
     latest.current++;
@@ -57,7 +57,7 @@ export function Backfill({ id, path, onDone, onClose }: QuestionProps): JSX.Elem
       onConfirm={run}
       onClose={onClose}
     >
-      <p>Fires the occurrences between two times that have not fired, beside each other, oldest first.</p>
+      <p>Fires the occurrences between two times that have not fired, oldest first. Their jobs run beside each other.</p>
       <TimeFields from={from} to={to} onFrom={changed(setFrom)} onTo={changed(setTo)} />
       <Field label="Reason" value={reason} onInput={setReason} hint="Optional. Shown with the action." />
       <div class="backfill-count">

@@ -6,7 +6,7 @@ export type PlacedCell = {
   /** The column from the left and the row from the top. */
   readonly column: number;
   readonly row: number;
-  /** From 0 to 1: the square root of its samples as a share of those of the fullest cell. The root keeps few samples visible. */
+  /** From 0 to 1: the square root of the ratio of the cell's samples to those of the fullest cell. The root keeps cells with few samples visible. */
   readonly heat: number;
 };
 
@@ -20,7 +20,7 @@ export type HeatGrid = {
   readonly cells: readonly PlacedCell[];
 };
 
-/** Null: there are no samples. The columns are those of the window asked for, not only those with samples. */
+/** The heat map of a window; null if it has no samples. Each bucket of the window has a column, with or without samples. */
 export function heatGrid(window: MeasuredWindow, cells: readonly HeatCell[]): HeatGrid | null {
   if (cells.length === 0) return null;
   const bucketMs = (window.bucket_minutes ?? 1) * 60_000;

@@ -14,7 +14,7 @@ const leastMs = 0.001;
 
 export type PercentilesChartProps = {
   readonly columns: SeriesColumns;
-  /** The p95 of the window that is compared with, bucket by bucket. */
+  /** The p95 of the other window of a comparison, bucket by bucket; null: it is not drawn. */
   readonly before: readonly (number | null)[] | null;
   readonly window: TimeWindow;
   readonly label: string;

@@ -7,7 +7,7 @@ import type { MeasuredFigures, MeasuredWindow } from './measured.ts';
 
 export type StepListProps = {
   readonly window: MeasuredWindow;
-  /** The window that is compared with. */
+  /** The other window of a comparison, which is shown first; undefined: nothing is compared. */
   readonly before: MeasuredWindow | undefined;
   readonly picked: string | null;
   readonly onPick: (step: string) => void;

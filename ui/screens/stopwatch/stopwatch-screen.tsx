@@ -271,7 +271,7 @@ function Spans({
   if (unavailable)
     return (
       <Section title="Spans">
-        <p class="muted">This token may not read results, and so no spans.</p>
+        <p class="muted">This token may not read results, so it may not read spans either.</p>
       </Section>
     );
   if (!subs || subs.length === 0) return null;

@@ -1,4 +1,4 @@
-// The windows of time that the stopwatch shows: one that ends now, or one that the user chose, and the one that it is compared with.
+// The windows of time that the stopwatch shows: one that ends now, or one that the user chose, and the other window of a comparison.
 
 export type TimeWindow = { readonly fromMs: number; readonly toMs: number };
 
@@ -45,7 +45,10 @@ function timesIn(query: URLSearchParams, from: string, to: string): TimeWindow |
   return { fromMs: Math.floor(fromMs / minuteMs) * minuteMs, toMs: Math.ceil(toMs / minuteMs) * minuteMs };
 }
 
-/** The window that is compared with: that of the parameter `against`, or of `against_from` and `against_to`; null: none is chosen. */
+/**
+ * The other window of a comparison, which the parameter `against` names, with `against_from` and `against_to` for times of the user; null: none is
+ * chosen.
+ */
 export function comparedWindow({ fromMs, toMs }: TimeWindow, query: URLSearchParams): TimeWindow | null {
   const against = query.get('against');
   if (against === 'own') return timesIn(query, 'against_from', 'against_to');
