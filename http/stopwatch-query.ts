@@ -1,4 +1,4 @@
-// The query of the stopwatch: which window, which steps, and how the history over the window is divided.
+// Reads the query of the stopwatch: the window, the steps, and the buckets into which a history divides the window.
 import { commandStep, minuteUs, pipelineStep } from '../actors/index/records/stopwatch.ts';
 import type { Window } from '../actors/index/views/stopwatch.ts';
 import type { Config, PluginInstance } from '../config/config.ts';
