@@ -27,7 +27,7 @@ export const connection = signal<Connection>('off');
 /** If more events than this arrive in a second, the service counts as busy for `busyMs`. */
 const busyEventsPerS = 100;
 const busyMs = 15_000;
-/** How often the page fetches what it shows while it takes no events of jobs. */
+/** The interval, in seconds, at which the page fetches what it shows while the stream leaves out the events of jobs. */
 const busyFetchS = 2;
 const retryMsMin = 500;
 const retryMsMax = 10_000;

@@ -1,4 +1,4 @@
-// What is special about a job: why it waits, that it is being stopped, where it came from, and what came of it.
+// The notices about a job: why it waits, its cancel, the errors of a run, the job that it reruns, and its own reruns.
 import type { ComponentChildren, JSX } from 'preact';
 import { count, counted } from '../../core/format.ts';
 import { href } from '../../core/router.ts';

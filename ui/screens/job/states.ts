@@ -31,7 +31,7 @@ export function statesOf(job: ShownJob): JobStates {
   way.push({
     name: 'queued',
     is: isQueued ? 'now' : hasStarted || hasEnded ? 'done' : 'ahead',
-    // Null for a job that was never delayed: it came into the queue when it was accepted.
+    // Null if the job is still delayed, or never was: a job that was not delayed is queued when it is accepted.
     at: waits === 'run_at' || runAt === undefined ? null : runAt,
     note: isQueued ? queueNote(job) : '',
   });
