@@ -57,7 +57,9 @@ export function Backfill({ id, path, onDone, onClose }: QuestionProps): JSX.Elem
       onConfirm={run}
       onClose={onClose}
     >
-      <p>Fires the occurrences between two times that have not fired, oldest first. Their jobs run beside each other.</p>
+      <p>
+        Fires the occurrences between two times that have not fired, oldest first. Their jobs run beside each other.
+      </p>
       <TimeFields from={from} to={to} onFrom={changed(setFrom)} onTo={changed(setTo)} />
       <Field label="Reason" value={reason} onInput={setReason} hint="Optional. Shown with the action." />
       <div class="backfill-count">
