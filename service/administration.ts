@@ -20,6 +20,7 @@ import { heldNow } from './held-jobs.ts';
 import type { IndexCondition } from './indexer/thread.ts';
 import type { ReadsClient as ReadsThread } from './reads/reads-client.ts';
 import type { Listeners, Reload } from './reload.ts';
+import { singleFlight } from './single-flight.ts';
 
 export type AdministrationOptions = {
   readonly link: Link;
@@ -102,16 +103,5 @@ export function openAdministration(options: AdministrationOptions) {
     },
     doctor: singleFlight(doctor),
     selfcheck: singleFlight(selfcheck),
-  };
-}
-
-/** Wraps `act`: calls that arrive while `act` is running share its result. */
-function singleFlight<T>(act: () => Promise<T>): () => Promise<T> {
-  let running: Promise<T> | null = null;
-  return () => {
-    running ??= act().finally(() => {
-      running = null;
-    });
-    return running;
   };
 }

@@ -12,6 +12,7 @@ import { readUs, usKey } from '../../actors/job/records/journal.ts';
 import { listPauses } from '../../actors/job/views/pauses.ts';
 import type { Config } from '../../config/config.ts';
 import type { LoopDelay } from '../../runtime/loop-delay.ts';
+import { Slices } from '../../runtime/slices.ts';
 import { formatVersion } from '../../runtime/store/format.ts';
 import { IndexReaders } from '../../runtime/store/index-readers.ts';
 import { KeptRecords } from '../../runtime/store/kept-records.ts';
@@ -20,6 +21,7 @@ import { storeIdIn } from '../../runtime/store/store-id.ts';
 import type { Backups } from '../backup/backups.ts';
 import type { IndexCondition } from '../indexer/thread.ts';
 import type { CommitMeter } from '../ledger/commit-meter.ts';
+import { singleFlight } from '../single-flight.ts';
 import { DiskMeter, loopDelayMs, processFamilies } from './environment.ts';
 import { type MetricsFormat, MetricsWriter } from './exposition.ts';
 import { type MetricFamily, SeriesRoom, single } from './family.ts';
@@ -27,7 +29,7 @@ import { countFamilies, timeFamilies } from './job-families.ts';
 import { commitFamilies, gaugeFamilies, reportFamilies } from './ledger-families.ts';
 import type { LedgerReports } from './ledger-reports.ts';
 import { RequestMeter } from './request-meter.ts';
-import { scheduleFamilies } from './schedule-families.ts';
+import { type ScheduleFigures, scheduleFamilies, scheduleFigures } from './schedule-families.ts';
 
 export type MetricsOptions = {
   readonly config: () => Config;
@@ -65,6 +67,8 @@ export function openMetrics(options: MetricsOptions) {
   const readTotals = makeTotalsReader();
   const counters = new KeptRecords('counters', countersKeptMax, (key, value) => readCount(key, value));
   const writer = new MetricsWriter();
+  const slices = new Slices(() => reader.refresh());
+  const readSchedules = singleFlight(() => slices.share().run(scheduleFigures(reader, config().schedules)));
 
   function readIndex(): IndexReading {
     try {
@@ -89,7 +93,12 @@ export function openMetrics(options: MetricsOptions) {
     return 0;
   }
 
-  function* families(index: IndexReading, mainDelayMs: number, nowMs: number): Iterable<MetricFamily> {
+  function* families(
+    index: IndexReading,
+    schedules: ScheduleFigures,
+    mainDelayMs: number,
+    nowMs: number,
+  ): Iterable<MetricFamily> {
     const { plugins, pipelines } = config();
     const names = { plugins, pipelines: new Set(pipelines.map(({ name }) => name)) };
     yield* ownFamilies(options);
@@ -97,7 +106,7 @@ export function openMetrics(options: MetricsOptions) {
     yield* countFamilies(withFirst(counters.read(reader), each => isCommandConfigured(each, names)));
     yield* gaugeFamilies(gauges);
     yield* reportFamilies(reports, nowMs);
-    yield* scheduleFamilies(reader, config().schedules, listPauses(reader));
+    yield* scheduleFamilies(schedules, listPauses(reader));
     yield* requests.families();
     yield* commitFamilies(options.commits);
     yield* disk.families();
@@ -161,8 +170,9 @@ export function openMetrics(options: MetricsOptions) {
     /** The metrics as text. Waits for no other thread, and only briefly for the disk. */
     async text(format: MetricsFormat): Promise<Uint8Array> {
       const [mainDelayMs] = await Promise.all([loopDelayMs(), disk.refresh()]);
+      const schedules = await readSchedules();
       reader.refresh();
-      const all = families(readIndex(), mainDelayMs, Date.now());
+      const all = families(readIndex(), schedules, mainDelayMs, Date.now());
       const { seriesMax } = config().metrics;
       const limited = Array.from(all, family => room.limit(family, seriesMax));
       return writer.write(limited, format);

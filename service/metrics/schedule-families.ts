@@ -3,17 +3,22 @@ import type { Pause } from '../../actors/job/records/pause.ts';
 import { readSchedule, type ScheduleOutcome, scheduleOutcomes } from '../../actors/schedule/records/schedule.ts';
 import { latenessOf } from '../../actors/schedule/views/schedules.ts';
 import type { ScheduleDefinition } from '../../config/config.ts';
+import type { Sliced } from '../../runtime/slices.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { MetricFamily, Sample } from './family.ts';
 
 const named = ['schedule'];
 const alwaysShown: ReadonlySet<ScheduleOutcome> = new Set(['fired', 'missed', 'refused', 'queue_full']);
 
-export function scheduleFamilies(
-  reader: Reader,
-  definitions: readonly ScheduleDefinition[],
-  pauses: readonly Pause[],
-): readonly MetricFamily[] {
+/** What the records of the configured schedules say. `paused`: the number of paused schedules. */
+export type ScheduleFigures = {
+  readonly fires: readonly Sample<number>[];
+  readonly lateness: readonly Sample<number>[];
+  readonly paused: number;
+};
+
+/** Reads the records in slices, because there can be many of them, and each has a history. */
+export function* scheduleFigures(reader: Reader, definitions: readonly ScheduleDefinition[]): Sliced<ScheduleFigures> {
   const fires: Sample<number>[] = [];
   const lateness: Sample<number>[] = [];
   let paused = 0;
@@ -27,10 +32,17 @@ export function scheduleFamilies(
       if (value !== null) fires.push({ labels: { schedule: id, outcome }, value });
     }
     const last = record?.history.findLast(entry => entry.kind === 'fired' && entry.dueMs !== null);
-    if (last?.kind !== 'fired') continue;
-    const lateMs = latenessOf(id, last, definition);
+    const lateMs = last?.kind === 'fired' ? latenessOf(id, last, definition) : null;
     if (lateMs !== null) lateness.push({ labels: { schedule: id }, value: lateMs / 1000 });
+    yield;
   }
+  return { fires, lateness, paused };
+}
+
+export function scheduleFamilies(
+  { fires, lateness, paused }: ScheduleFigures,
+  pauses: readonly Pause[],
+): readonly MetricFamily[] {
   return [
     {
       name: 'headgate_schedule_fires',
