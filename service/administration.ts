@@ -60,10 +60,12 @@ export function openAdministration(options: AdministrationOptions) {
     return { file: config().vault.keyFile, variable: options.vaultKey };
   }
 
-  function doctor(): Promise<readonly Check[]> {
+  async function doctor(): Promise<readonly Check[]> {
+    const inForce = config();
+    const schedules = await slices.share().run(pausedSchedules(reader, inForce.schedules));
     reader.refresh();
     return examine({
-      config: config(),
+      config: inForce,
       inspect: () => reads.inspect(source),
       trySandboxes: asked => reads.trySandboxes(asked),
       nowMs: Date.now(),
@@ -74,7 +76,7 @@ export function openAdministration(options: AdministrationOptions) {
       certificates: listeners.served(),
       held: () => heldNow(link),
       pauses: listPauses(reader),
-      schedules: pausedSchedules(reader, config().schedules),
+      schedules,
       setAside: () => askLedger(link, { kind: 'ask_set_aside' }),
       server: listeners.detail,
       index: options.index(),

@@ -23,8 +23,11 @@ export type ScheduleOptions = { readonly link: Link; readonly reader: Reader; re
  */
 export type BackfillCount = { readonly matched: number; readonly fired: number } | null;
 
-/** A page of schedules. `isLast`: whether none follow. */
-export type SchedulePage = { readonly views: readonly ScheduleView[]; readonly isLast: boolean };
+/** Writes a schedule as text. Lists keep the texts, not the views, because a view has a whole history. */
+type ShowSchedule = (view: ScheduleView) => string;
+
+/** A page of schedules, each as text. `isLast`: whether none follow. */
+export type SchedulePage = { readonly shown: readonly string[]; readonly isLast: boolean };
 
 export function openSchedules({ link, reader, config }: ScheduleOptions) {
   const slices = new Slices(() => reader.refresh());
@@ -50,30 +53,34 @@ export function openSchedules({ link, reader, config }: ScheduleOptions) {
     return { matched, fired };
   }
 
-  function* views(definitions: readonly ScheduleDefinition[], nowMs: number): Sliced<readonly ScheduleView[]> {
-    const found: ScheduleView[] = [];
+  function* shown(
+    definitions: readonly ScheduleDefinition[],
+    nowMs: number,
+    show: ShowSchedule,
+  ): Sliced<readonly string[]> {
+    const texts: string[] = [];
     for (const definition of definitions) {
-      found.push(viewSchedule(reader, definition, nowMs));
+      texts.push(show(viewSchedule(reader, definition, nowMs)));
       yield;
     }
-    return found;
+    return texts;
   }
 
   /** The configured schedules in their order, then those that were removed and whose history is still kept. */
-  function* page(from: number, limit: number, nowMs: number): Sliced<SchedulePage> {
+  function* page(from: number, limit: number, nowMs: number, show: ShowSchedule): Sliced<SchedulePage> {
     const { schedules } = config();
     const configured = schedules.slice(from, from + limit);
-    const found = [...(yield* views(configured, nowMs))];
-    if (from + limit < schedules.length) return { views: found, isLast: false };
+    const texts = [...(yield* shown(configured, nowMs, show))];
+    if (from + limit < schedules.length) return { shown: texts, isLast: false };
     const removed = removedIds(reader, new Set(schedules.map(({ id }) => id)));
     const at = Math.max(0, from - schedules.length);
     const end = at + limit - configured.length;
     for (const id of removed.slice(at, end)) {
       const view = viewRemoved(reader, id);
-      if (view) found.push(view);
+      if (view) texts.push(show(view));
       yield;
     }
-    return { views: found, isLast: end >= removed.length };
+    return { shown: texts, isLast: end >= removed.length };
   }
 
   return {
@@ -85,11 +92,14 @@ export function openSchedules({ link, reader, config }: ScheduleOptions) {
     pause: (id: string, by: string, reason: string | null): Promise<ScheduleReply | RefusedWork> =>
       link.ask('schedule', { kind: 'pause_schedule', id, by, reason }),
     resume: (id: string): Promise<ScheduleReply | RefusedWork> => link.ask('schedule', { kind: 'resume_schedule', id }),
-    /** The schedules of these definitions. A commit may come between the reading of two of them. */
-    views: (definitions: readonly ScheduleDefinition[], nowMs: number): Promise<readonly ScheduleView[]> =>
-      slices.share().run(views(definitions, nowMs)),
-    page: (from: number, limit: number, nowMs: number): Promise<SchedulePage> =>
-      slices.share().run(page(from, limit, nowMs)),
+    /** The schedules of these definitions, each as text. A commit may come between the reading of two of them. */
+    shown: (
+      definitions: readonly ScheduleDefinition[],
+      nowMs: number,
+      show: ShowSchedule,
+    ): Promise<readonly string[]> => slices.share().run(shown(definitions, nowMs, show)),
+    page: (from: number, limit: number, nowMs: number, show: ShowSchedule): Promise<SchedulePage> =>
+      slices.share().run(page(from, limit, nowMs, show)),
     /** A schedule that the configuration does not have, if its history is still kept. */
     removedOne(id: string): ScheduleView | undefined {
       if (id.length > idCharactersMax) return undefined;

@@ -106,6 +106,10 @@ function lackingScope(
   return isProblem(found) ? found : null;
 }
 
+function scheduleText(view: ScheduleView): string {
+  return JSON.stringify(scheduleDocument(view));
+}
+
 function numberBytes(number: number): Buffer {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32BE(number);
@@ -134,10 +138,10 @@ const getSchedules = route({
     const { config, engine, query } = call;
     const { limit = pageDefault, cursor: at } = query;
     const from = at?.readUInt32BE() ?? 0;
-    const { views, isLast } = await engine.schedules.page(from, limit, call.nowMs());
+    const { shown, isLast } = await engine.schedules.page(from, limit, call.nowMs(), scheduleText);
     const more = isLast ? {} : { next_cursor: writeCursor(schedulesList, numberBytes(from + limit)) };
-    const total = config.schedules.length;
-    return json(200, JSON.stringify({ schedules: views.map(scheduleDocument), total, ...more }));
+    const rest = JSON.stringify({ total: config.schedules.length, ...more }).slice(1);
+    return json(200, `{"schedules":[${shown.join(',')}],${rest}`);
   },
 });
 
@@ -158,9 +162,9 @@ const getSchedule = route({
   },
   async handle(call) {
     const { engine, found } = call;
-    if ('removed' in found) return json(200, JSON.stringify(scheduleDocument(found.removed)));
-    const [view] = await engine.schedules.views([found.definition], call.nowMs());
-    return json(200, JSON.stringify(scheduleDocument(view!)));
+    if ('removed' in found) return json(200, scheduleText(found.removed));
+    const [text] = await engine.schedules.shown([found.definition], call.nowMs(), scheduleText);
+    return json(200, text!);
   },
 });
 
@@ -192,8 +196,9 @@ const getSchedulerJobs = route({
   },
   async handle(call) {
     const { schedules } = call.config;
-    const views = await call.engine.schedules.views(schedules, call.nowMs());
-    return json(200, JSON.stringify({ jobs: views.map((view, index) => schedulerJob(view, schedules[index]!)) }));
+    const show = (view: ScheduleView) => JSON.stringify(schedulerJob(view, view.definition!));
+    const shown = await call.engine.schedules.shown(schedules, call.nowMs(), show);
+    return json(200, `{"jobs":[${shown.join(',')}]}`);
   },
 });
 

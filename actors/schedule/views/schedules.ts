@@ -2,6 +2,7 @@
 // the epoch.
 import type { ScheduleDefinition } from '../../../config/config.ts';
 import { delayOf, nextDue } from '../../../runtime/calendar/recurrence.ts';
+import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import {
   type Firing,
@@ -64,14 +65,17 @@ function nextOf(definition: ScheduleDefinition, record: ScheduleRecord | null, n
 export type PausedSchedule = { readonly id: string; readonly pause: SchedulePause };
 
 /** The configured schedules that are paused. */
-export function pausedSchedules(
+export function* pausedSchedules(
   reader: Reader,
   definitions: readonly Pick<ScheduleDefinition, 'id'>[],
-): readonly PausedSchedule[] {
-  return definitions.flatMap(({ id }) => {
+): Sliced<readonly PausedSchedule[]> {
+  const paused: PausedSchedule[] = [];
+  for (const { id } of definitions) {
     const pause = readSchedule(reader, id)?.pause;
-    return pause ? [{ id, pause }] : [];
-  });
+    if (pause) paused.push({ id, pause });
+    yield;
+  }
+  return paused;
 }
 
 /** The ids of the schedules that have a record in the store but are not configured. `defined`: the ids of the configured schedules. */

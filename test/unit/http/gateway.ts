@@ -184,8 +184,8 @@ export class MemoryEngine implements Engine {
     run: async () => ({ kind: 'refused', refusal: 'unavailable' }),
     pause: async () => ({ kind: 'refused', refusal: 'unavailable' }),
     resume: async () => ({ kind: 'refused', refusal: 'unavailable' }),
-    views: async () => [],
-    page: async () => ({ views: [], isLast: true }),
+    shown: async () => [],
+    page: async () => ({ shown: [], isLast: true }),
     removedOne: () => undefined,
     count: async () => null,
   };

@@ -6,6 +6,7 @@ import { pausedSchedules, removedSchedules, viewSchedule } from '../../../../act
 import type { ScheduleDefinition } from '../../../../config/config.ts';
 import { pack } from '../../../../runtime/packing.ts';
 import { openMemoryStore } from '../../../support/memory-store.ts';
+import { inSlices } from '../../../support/slices.ts';
 
 const recurrence = { kind: 'every', everyMs: 60_000 } as const;
 const record: ScheduleRecord = {
@@ -18,13 +19,13 @@ const definitions = ['broken', 'sound'].map(
   id => ({ id, enabled: true, jitterMs: 0, recurrence }) as ScheduleDefinition,
 );
 
-test('the other schedules are shown, and no reason names the lost state', () => {
+test('the other schedules are shown, and no reason names the lost state', async () => {
   const store = openMemoryStore();
   const batch = store.batch();
   batch.put('schedules', scheduleKey('broken'), Buffer.of(0x91));
   putSchedule(batch, 'sound', record);
   store.commit(batch);
-  expect(pausedSchedules(store, definitions)).toEqual([{ id: 'sound', pause: record.pause }]);
+  expect(await inSlices(pausedSchedules(store, definitions), () => {})).toEqual([{ id: 'sound', pause: record.pause }]);
   expect(removedSchedules(store, new Set()).map(({ id }) => id)).toEqual(['sound']);
   const views = definitions.map(definition => viewSchedule(store, definition, 1));
   expect(views.map(view => view.record && view.state)).toEqual([null, 'paused']);
