@@ -45,6 +45,9 @@ export function single<V>(value: V): readonly Sample<V>[] {
 /** If there would be too many series, several samples share one. In the shared series, the named labels have this value. */
 export const otherName = 'other';
 
+/** A shared series of a counter. `sum`: of its samples in the last scrape; `lost`: by how much sums were less than in the scrape before. */
+type SharedCounter = { readonly labels: MetricLabels; sum: number; lost: number };
+
 /**
  * Decides which samples get a series of their own: the first ones, in the order in which scrapes present them. A sample keeps its series until
  * the process ends. A sample without a series of its own can get one later, after a reload has raised `seriesMax`.
@@ -53,6 +56,8 @@ export class SeriesRoom {
   readonly #known = new Set<string>();
   /** The samples that were found to have a series of their own. */
   readonly #own = new WeakSet<Sample<unknown>>();
+  /** The shared series of counters, by the names of their families. */
+  readonly #counters = new Map<string, Map<string, SharedCounter>>();
   #used = 0;
 
   /** Limits the series with names to `seriesMax` over all families together. Further samples share series with the name `other`. */
@@ -60,26 +65,48 @@ export class SeriesRoom {
     const { named } = family;
     if (named === undefined) return family;
     switch (family.type) {
-      case 'histogram':
-        return { ...family, samples: this.#limited(family.name, named, family.samples, seriesMax, joinBuckets) };
+      case 'histogram': {
+        const { own, shared } = this.#limited(family.name, named, family.samples, seriesMax, joinBuckets);
+        return { ...family, samples: [...own, ...shared.values()] };
+      }
       case 'gauge': {
         const join = family.joined === 'max' ? Math.max : add;
-        return { ...family, samples: this.#limited(family.name, named, family.samples, seriesMax, join) };
+        const { own, shared } = this.#limited(family.name, named, family.samples, seriesMax, join);
+        return { ...family, samples: [...own, ...shared.values()] };
       }
-      case 'counter':
-        return { ...family, samples: this.#limited(family.name, named, family.samples, seriesMax, add) };
+      case 'counter': {
+        const { own, shared } = this.#limited(family.name, named, family.samples, seriesMax, add);
+        return { ...family, samples: [...own, ...this.#neverFalling(family.name, shared)] };
+      }
     }
   }
 
+  /**
+   * The shared series of a counter. The sum of their samples falls when a sample is removed, or gets a series of its own. The series must not
+   * fall, because Prometheus would take this for a restart of the counter, and count the whole series again.
+   */
+  *#neverFalling(name: string, shared: ReadonlyMap<string, Sample<number>>): Iterable<Sample<number>> {
+    const counters = this.#counters.get(name) ?? new Map<string, SharedCounter>();
+    this.#counters.set(name, counters);
+    for (const [key, { labels }] of shared) if (!counters.has(key)) counters.set(key, { labels, sum: 0, lost: 0 });
+    for (const [key, counter] of counters) {
+      const sum = shared.get(key)?.value ?? 0;
+      counter.lost += Math.max(0, counter.sum - sum);
+      counter.sum = sum;
+      yield { labels: counter.labels, value: counter.sum + counter.lost };
+    }
+  }
+
+  /** The samples that have a series of their own, and the shared series, by their labels. */
   #limited<V>(
     name: string,
     named: readonly string[],
     samples: readonly Sample<V>[],
     seriesMax: number,
     join: (a: V, b: V) => V,
-  ): Sample<V>[] {
+  ): { readonly own: readonly Sample<V>[]; readonly shared: ReadonlyMap<string, Sample<V>> } {
     const own: Sample<V>[] = [];
-    const others = new Map<string, Sample<V>>();
+    const shared = new Map<string, Sample<V>>();
     for (const sample of samples) {
       if (this.#own.has(sample)) {
         own.push(sample);
@@ -91,12 +118,12 @@ export class SeriesRoom {
         own.push(sample);
         continue;
       }
-      const shared = { ...labels, ...Object.fromEntries(named.map(label => [label, otherName])) };
-      const key = Object.values(shared).join('\0');
-      const before = others.get(key);
-      others.set(key, { labels: shared, value: before ? join(before.value, value) : value });
+      const sharedLabels = { ...labels, ...Object.fromEntries(named.map(label => [label, otherName])) };
+      const key = Object.values(sharedLabels).join('\0');
+      const before = shared.get(key);
+      shared.set(key, { labels: sharedLabels, value: before ? join(before.value, value) : value });
     }
-    return [...own, ...others.values()];
+    return { own, shared };
   }
 
   #takes(name: string, { labels, value }: Sample<unknown>, seriesMax: number): boolean {

@@ -218,6 +218,21 @@ describe('the room for series', () => {
     ]);
   });
 
+  test('a shared counter never falls, whatever happens to its samples', () => {
+    const room = new SeriesRoom();
+    const counter = (values: { readonly [name: string]: number }, seriesMax = 1) => {
+      const samples = Object.entries(values).map(([name, value]) => ({ labels: { name }, value }));
+      const family: MetricFamily = { name: 'c', type: 'counter', help: 'C.', named: ['name'], samples };
+      return shown(room.limit(family, seriesMax)).map(([name, value]) => `${name} ${value}`);
+    };
+    expect(counter({ a: 1, b: 5, c: 2 })).toEqual(['a 1', 'other 7']);
+    expect(counter({ a: 1, c: 3 })).toEqual(['a 1', 'other 7']);
+    expect(counter({ a: 1, c: 4 })).toEqual(['a 1', 'other 8']);
+    expect(counter({ a: 1 })).toEqual(['a 1', 'other 8']);
+    expect(counter({ a: 1, d: 1, e: 1 })).toEqual(['a 1', 'other 10']);
+    expect(counter({ a: 1, d: 3, e: 2 }, 2)).toEqual(['a 1', 'd 3', 'other 10']);
+  });
+
   test('a histogram takes as many series as it has lines, and histograms are added bucket by bucket', () => {
     const value = { limits: [1], sum: 3, counts: [1, 2] };
     const samples = ['a', 'b', 'c'].map(name => ({ labels: { name }, value }));
