@@ -8,6 +8,9 @@ import { type MetricFamily, single } from './family.ts';
 /** A scrape waits at most this long for the disk. After that, it shows the sizes of the last measurement. */
 const diskMsMax = 200;
 
+/** When the process started. It must not change while the process runs, not even if the clock is set. */
+const processStartedS = Math.round(performance.timeOrigin) / 1000;
+
 type DiskSizes = {
   readonly ledgerBytes: number;
   /** Null: the index does not exist. */
@@ -107,7 +110,7 @@ export function processFamilies(): readonly MetricFamily[] {
       name: 'process_start_time_seconds',
       type: 'gauge',
       help: 'When the process started, in seconds since the epoch.',
-      samples: single(Math.round(Date.now() - process.uptime() * 1000) / 1000),
+      samples: single(processStartedS),
     },
   ];
 }

@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { startClocked } from '../../service/gateway/clock.ts';
 import { everythingToken } from '../../service/gateway/configuration.ts';
 import { shareGateway } from '../../service/gateway/gateway.ts';
 import { echo, failing, worker } from '../../service/gateway/sources.ts';
@@ -305,6 +306,15 @@ test('while the ledger cannot commit, a scrape is answered, and says how old its
   await until('the figures are young again', async () => {
     return (await scrape(gateway)).sum('headgate_source_age_seconds', { source: 'ledger' }) < 2;
   });
+});
+
+test('the time of the start does not follow the clock', async () => {
+  const { gateway, clock } = await startClocked('2026-06-01T00:00:00Z', {});
+  const startedAt = async () => (await scrape(gateway)).sum('process_start_time_seconds');
+  const first = await startedAt();
+  expect(first).toBeGreaterThan(1.7e9);
+  clock.set('2026-06-01T05:00:00Z');
+  expect(await startedAt()).toBe(first);
 });
 
 test.skipIf(!hasPromtool)('promtool has nothing to say about the metrics', () => {
