@@ -16,7 +16,7 @@ import { Slices } from '../../runtime/slices.ts';
 import { formatVersion } from '../../runtime/store/format.ts';
 import { IndexReaders } from '../../runtime/store/index-readers.ts';
 import { KeptRecords } from '../../runtime/store/kept-records.ts';
-import { IndexUnavailable, type Reader } from '../../runtime/store/store.ts';
+import type { Reader } from '../../runtime/store/store.ts';
 import { storeIdIn } from '../../runtime/store/store-id.ts';
 import type { Backups } from '../backup/backups.ts';
 import type { IndexCondition } from '../indexer/thread.ts';
@@ -71,16 +71,19 @@ export function openMetrics(options: MetricsOptions) {
   const readSchedules = singleFlight(() => slices.share().run(scheduleFigures(reader, config().schedules)));
 
   function readIndex(): IndexReading {
+    let totals: readonly StoredTotal[];
+    let atUs: number;
     try {
       indexes.closeGone();
       const index = indexes.current();
       index.refresh();
-      const atUs = Math.min(...[searchName, stopwatchName, failuresName].map(name => positionOf(index, name).atUs));
-      return { totals: readTotals(index), lagUs: lagUs(atUs) };
-    } catch (error) {
-      if (error instanceof IndexUnavailable) return null;
-      throw error;
+      totals = readTotals(index);
+      atUs = Math.min(...[searchName, stopwatchName, failuresName].map(name => positionOf(index, name).atUs));
+    } catch {
+      // The index cannot be opened, or has an unusable record or page. The other families do not need it.
+      return null;
     }
+    return { totals, lagUs: lagUs(atUs) };
   }
 
   /** The time since the end of the first attempt that ended at `atUs` or later; 0 if no such attempt is stored. */

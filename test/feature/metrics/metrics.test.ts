@@ -5,9 +5,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { stopwatchName } from '../../../actors/index/records/stopwatch.ts';
+import { openIndexStore } from '../../../runtime/store/index-store.ts';
 import { startClocked } from '../../service/gateway/clock.ts';
 import { everythingToken } from '../../service/gateway/configuration.ts';
-import { shareGateway } from '../../service/gateway/gateway.ts';
+import { shareGateway, startGateway } from '../../service/gateway/gateway.ts';
 import { echo, failing, worker } from '../../service/gateway/sources.ts';
 import { until } from '../../service/gateway/until.ts';
 import { send, sign } from '../webhooks/sender.ts';
@@ -306,6 +308,24 @@ test('while the ledger cannot commit, a scrape is answered, and says how old its
   await until('the figures are young again', async () => {
     return (await scrape(gateway)).sum('headgate_source_age_seconds', { source: 'ledger' }) < 2;
   });
+});
+
+test('while a record of the index is unusable, the families that do not need the index are shown', async () => {
+  const gateway = await startGateway({ plugins: { echo } });
+  await gateway.finished('echo/handle');
+  await gateway.term();
+  const index = openIndexStore(join(gateway.directory, 'data'), reason => {
+    throw new Error(reason);
+  });
+  const batch = index.batch();
+  batch.put('positions', Buffer.from(stopwatchName), Buffer.alloc(3));
+  index.commit(batch);
+  index.close();
+  await gateway.start();
+  const found = await scrape(gateway);
+  expect(found.sum('headgate_up', { part: 'indexer' })).toBe(0);
+  expect(found.sum('headgate_jobs_settled_total', { plugin: 'echo', status: 'succeeded' })).toBe(1);
+  expect(found.all('headgate_index_lag_seconds')).toEqual([]);
 });
 
 test('the time of the start does not follow the clock', async () => {
