@@ -77,6 +77,11 @@ export class Records {
     return this.#page;
   }
 
+  /** Whether the log has a record. The indexer removes the records of a chunk when all its logs have been pruned. */
+  has(log: number): boolean {
+    return this.page(Math.floor(log / pageLogs)).length > (log % pageLogs) * recordBytes;
+  }
+
   idOf(log: number): JobId {
     const at = (log % pageLogs) * recordBytes;
     return this.page(Math.floor(log / pageLogs)).subarray(at, at + jobIdBytes);

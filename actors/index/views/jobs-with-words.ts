@@ -52,9 +52,10 @@ export function* jobsWithWords(
   for (let chunk = Math.floor((to - 1) / chunkLogs); chunk >= 0 && (chunk + 1) * chunkLogs > from; chunk--) {
     const first = chunk * chunkLogs;
     const logs = yield* logsOfChunk(index, chunk, phrases, facets, from, to);
-    if (logs) {
+    records.refresh();
+    // The indexer may have removed the chunk meanwhile: then all its logs were pruned.
+    if (logs && records.has(first)) {
       if (found.size + logs.count > namedMax) return null;
-      records.refresh();
       for (const number of logs.down()) found.add(keyText(records.idOf(first + number)));
     }
     yield;

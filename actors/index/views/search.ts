@@ -70,9 +70,10 @@ export function* search(
   for (let chunk = Math.floor((to - 1) / chunkLogs); chunk >= 0 && (chunk + 1) * chunkLogs > from; chunk--) {
     const first = chunk * chunkLogs;
     const found = yield* logsOfChunk(index, chunk, phrases, facets, from, to);
-    if (found) {
-      records.refresh();
-      if (phrases.some(({ length }) => length > 1)) yield* keepPhrases(ledger, found, records, first, phrases);
+    if (found && phrases.some(({ length }) => length > 1)) yield* keepPhrases(ledger, found, records, first, phrases);
+    records.refresh();
+    // The indexer may have removed the chunk meanwhile: then all its logs were pruned.
+    if (found && records.has(first)) {
       total += found.count;
       for (const number of found.down()) {
         if (places.length >= limit) break;
@@ -186,7 +187,12 @@ function* keepPhrases(
   phrases: readonly Phrase[],
 ): Sliced<void> {
   const attempts = new AttemptReader(ledger);
+  records.refresh();
   for (const number of [...found.down()]) {
+    if (!records.has(first + number)) {
+      found.remove(number);
+      continue;
+    }
     const { atUs, place } = records.placeOf(first + number);
     const commit = ledger.get('journal', usKey(atUs));
     const entry = commit && entryAt(atUs, place, commit);

@@ -2,17 +2,24 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { JournalFollower } from '../../../actors/index/journal-follower.ts';
 import { chunkLogs, LogSet } from '../../../actors/index/records/log-set.ts';
+import { positionRecord } from '../../../actors/index/records/position.ts';
 import {
   numberKey,
   pageLogs,
   pagesPerChunk,
+  postingKey,
   Records,
   recordBytes,
+  searchName,
   writeRecord,
 } from '../../../actors/index/records/search-layout.ts';
+import { parseQuery } from '../../../actors/index/records/words.ts';
 import { SearchIndex } from '../../../actors/index/search-index.ts';
+import { type Candidates, jobsWithWords } from '../../../actors/index/views/jobs-with-words.ts';
 import { search } from '../../../actors/index/views/search.ts';
 import { JournalEntry, journalEntryBytes, usKey } from '../../../actors/job/records/journal.ts';
+import { jobIdBytes } from '../../../runtime/ids.ts';
+import type { Sliced } from '../../../runtime/slices.ts';
 import type { Batch, Table } from '../../../runtime/store/store.ts';
 import { openLists } from '../../../service/reads/lists.ts';
 import { openMemoryIndex, openMemoryStore } from '../../support/memory-store.ts';
@@ -91,6 +98,72 @@ test('totals go over chunks, and a chunk of which all logs are pruned leaves not
   expect([...index.scan('postings', { limit: 1 })][0]!.key[3]).toBe(1);
   expect(index.count('logs')).toBe(Math.ceil((jobs - chunkLogs) / 1024));
 }, 120_000);
+
+/** An index with a full chunk, whose logs the ledger does not have any more, and a page of the next chunk; and how to prune it. */
+function pruned() {
+  const index = openMemoryIndex();
+  const ledger = openMemoryStore();
+  const logs = chunkLogs + pageLogs;
+  const batch = index.batch();
+  const entry = Buffer.alloc(journalEntryBytes);
+  for (let page = 0; page <= pagesPerChunk; page++) {
+    const bytes = Buffer.alloc(pageLogs * recordBytes);
+    for (let k = 0; k < pageLogs; k++) {
+      writeRecord(bytes, k * recordBytes, new JournalEntry(page * pageLogs + k, 0, entry));
+    }
+    batch.put('logs', numberKey(page), bytes);
+  }
+  const having = new LogSet();
+  for (const log of [3, 2_000, 60_000]) having.put(log);
+  const words = ['alpha', 'beta', ...Array.from({ length: 2_000 }, (_, n) => `alpha${n}`)];
+  for (const word of words) batch.put('postings', postingKey(0, word), having.encode());
+  batch.put('positions', Buffer.from(searchName), positionRecord({ atUs: logs, place: 0 }));
+  index.commit(batch);
+  const indexer = new SearchIndex({ ledger, index });
+  const prune = () => {
+    for (let more = true; more; ) {
+      const removed = index.batch();
+      more = indexer.prune(logs, removed);
+      index.commit(removed);
+    }
+  };
+  return { ledger, index, prune };
+}
+
+const anyLog = { status: -1, commands: null, submitter: -1, fromUs: 0, toUs: Number.MAX_SAFE_INTEGER - 1 };
+
+test.each([
+  [
+    'a phrase',
+    ({ ledger, index }: ReturnType<typeof pruned>) =>
+      search(ledger, index, { query: '"alpha beta"', entries: anyLog, limit: 5, before: null }),
+  ],
+  [
+    'a prefix',
+    ({ ledger, index }: ReturnType<typeof pruned>) =>
+      search(ledger, index, { query: 'alpha*', entries: anyLog, limit: 5, before: null }),
+  ],
+  [
+    'the jobs with a word',
+    ({ ledger, index }: ReturnType<typeof pruned>) =>
+      jobsWithWords(ledger, index, anyLog, parseQuery('alpha*'), 100, true),
+  ],
+])('a search for %s goes on when its chunk is removed at any step', (_, begin) => {
+  let steps = 0;
+  for (let isOver = false; !isOver; steps++) {
+    const stage = pruned();
+    const work: Sliced<unknown> = begin(stage);
+    for (let n = 0; n < steps && !isOver; n++) isOver = work.next().done === true;
+    if (isOver) break;
+    stage.prune();
+    expect(new Records(stage.index).bounds.first).toBe(chunkLogs);
+    let last = work.next();
+    while (!last.done) last = work.next();
+    const ids = (last.value as Candidates).ids ?? [];
+    expect(ids.filter(({ length }) => length !== jobIdBytes)).toEqual([]);
+  }
+  expect(steps).toBeGreaterThan(2);
+});
 
 test('a chunk of which all logs are pruned, while an older one has some, leaves no gap in the numbers', () => {
   const ledger = openMemoryStore();
