@@ -45,12 +45,12 @@ const none = new Histogram();
 
 function* stepParts(step: string, times: StepTimes | undefined, wanted: StopwatchQuery): Iterable<JsonPart> {
   const { subs, history } = wanted;
-  const trend = times?.trend ?? [];
+  const trend = times?.trend.p95 ?? new Array<number>(trendBuckets).fill(0);
   const spans = [...(times?.spans ?? [])].sort(([a], [b]) => (a < b ? -1 : 1));
   const figures = {
     step,
     ...figuresOf(times?.all ?? none),
-    trend_p95_ms: Array.from({ length: trendBuckets }, (_, i) => wholeMs((trend[i] ?? none).percentile(0.95))),
+    trend_p95_ms: trend.map(wholeMs),
     ...(subs === true && { subs: spans.map(([name, spanTimes]) => ({ name, ...figuresOf(spanTimes) })) }),
   };
   yield JSON.stringify(figures).slice(0, -1);

@@ -10,7 +10,7 @@ import type { Read } from './reads.ts';
 export const chunkCharsMin = 65_536;
 
 /**
- * The maximum total size of the stored values and timelines that active reads hold in memory. If a read brings the total above this maximum,
+ * The maximum total size of the stored values, timelines and readings of the stopwatch that active reads hold in memory. If a read brings the total above this maximum,
  * other reads that hold values are cancelled, so callers that stop reading cannot exhaust the memory. The read that was asked for a chunk least
  * recently is cancelled first. A single value may be larger.
  */

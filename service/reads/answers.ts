@@ -32,6 +32,8 @@ import { Timelines, timelineBytes } from './timelines.ts';
 const stopwatchMsMax = 1;
 /** The maximum number of timelines that are computed at the same time. Each can take 14 MB. */
 export const timelinesMax = 8;
+/** The maximum number of readings of the stopwatch that are in progress at the same time. Each can take 10 MB, and more if it has spans. */
+export const stopwatchesMax = 8;
 
 export type ReadStores = {
   readonly reader: Reader;
@@ -57,6 +59,7 @@ export function openAnswers({ reader, index }: ReadStores): AnswerRead {
   const blocks = new BlockCache(reader);
   const timelines = new Timelines(reader);
   const computing = new Semaphore(timelinesMax);
+  const measuring = new Semaphore(stopwatchesMax);
 
   return async (read, share, hold) => {
     switch (read.kind) {
@@ -77,7 +80,7 @@ export function openAnswers({ reader, index }: ReadStores): AnswerRead {
       case 'timeline':
         return timelineOf(read, share, hold);
       case 'stopwatch':
-        return stopwatch(read, share);
+        return stopwatch(read, share, hold);
       case 'overview':
         return [writeOverview(await share.run(overview(read)))];
       case 'counts':
@@ -127,16 +130,22 @@ export function openAnswers({ reader, index }: ReadStores): AnswerRead {
     return timelineParts(timeline, wanted.withErrors);
   }
 
-  async function stopwatch(wanted: StopwatchQuery, share: Share): Promise<Iterable<JsonPart>> {
+  async function stopwatch(
+    wanted: StopwatchQuery,
+    share: Share,
+    hold: (bytes: number) => void,
+  ): Promise<Iterable<JsonPart>> {
     const endMs = performance.now() + lagMsMax;
     const taken = index();
     await untilTaken(reader, taken, stopwatchName, () => performance.now() < endMs);
-    const { plugin, window, steps, onlySteps, history } = wanted;
+    const { plugin, window, steps, onlySteps, subs, history } = wanted;
     const reading = new StopwatchReading(taken, plugin, window, {
       steps: onlySteps ? new Set(steps) : null,
+      spans: subs === true,
       history: history && { minutes: history.minutes, heat: history.heat, ledger: history.exemplars ? reader : null },
     });
-    await share.run(sliced(() => reading.read(stopwatchMsMax)));
+    await measuring.run(() => share.run(sliced(() => reading.read(stopwatchMsMax))));
+    hold(reading.bytes);
     return stopwatchParts(wanted, reading.steps);
   }
 }

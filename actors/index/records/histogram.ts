@@ -43,6 +43,10 @@ export function octaveOf(bucket: number): number {
   return bucket === 0 ? 0 : 31 - Math.clz32(bucket);
 }
 
+/** Estimated sizes in bytes: a histogram without its buckets, and a bucket that is not empty. */
+const ownBytes = 250;
+const bucketBytes = 64;
+
 export class Histogram {
   readonly #counts = new Map<number, number>();
   count = 0;
@@ -70,6 +74,11 @@ export class Histogram {
       if (left <= 0) return Math.min(Math.round(middleOf(bucket)), this.maxUs);
     }
     return 0;
+  }
+
+  /** The estimated size in memory. */
+  get bytes(): number {
+    return ownBytes + this.#counts.size * bucketBytes;
   }
 
   /** The number of times in each non-empty octave. */

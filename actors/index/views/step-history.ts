@@ -20,6 +20,11 @@ export type StepHistoryQuery = {
 };
 
 /** A job, and how long the step took for it. */
+/** Estimated sizes in bytes: a bucket of a history without its cells, a cell without its exemplars, and an exemplar. */
+const timeBucketBytes = 150;
+const cellBytes = 100;
+const exemplarBytes = 150;
+
 export type NamedJob = { readonly us: number; readonly jobId: string };
 /** The times in one bucket and one octave (`octaveOf`). */
 export type HeatCell = { readonly octave: number; readonly count: number; readonly exemplars: readonly NamedJob[] };
@@ -71,6 +76,16 @@ export class StepHistory {
   get buckets(): readonly TimeBucket[] {
     this.#finish();
     return this.#finished;
+  }
+
+  /** The estimated size of the buckets in memory. Must be read only when all minutes have been added. */
+  get bytes(): number {
+    let bytes = 0;
+    for (const { cells } of this.buckets) {
+      bytes += timeBucketBytes + cells.length * cellBytes;
+      for (const { exemplars } of cells) bytes += exemplars.length * exemplarBytes;
+    }
+    return bytes;
   }
 
   /** The jobs with the longest times, longest first. */

@@ -4,7 +4,8 @@ import { parseId } from '../../../runtime/ids.ts';
 import { pack } from '../../../runtime/packing.ts';
 import { Dropped, type Sliced, Slices } from '../../../runtime/slices.ts';
 import { ActiveReads, chunkCharsMin, heldBytesMax, type ReadChunk } from '../../../service/reads/active-reads.ts';
-import { openAnswers, timelinesMax } from '../../../service/reads/answers.ts';
+import { openAnswers, stopwatchesMax, timelinesMax } from '../../../service/reads/answers.ts';
+import type { Read } from '../../../service/reads/reads.ts';
 import { until } from '../../service/gateway/until.ts';
 import { openMemoryIndex } from '../../support/memory-store.ts';
 import { inSlices } from '../../support/slices.ts';
@@ -64,35 +65,44 @@ test('what a read holds besides values counts, too', async () => {
   for (const id of [4, 5]) await whole(reads, id);
 });
 
-test('a limited number of timelines is computed at the same time; the next one begins when one of them ends or is dropped', async () => {
-  const ledger = new Ledger();
-  ledger.add({ plugin: 'echo', command: 'say', submittedBy: 'api:test', jobs: [{ attempts: [], end: 'running' }] });
-  const answers = openAnswers({ reader: ledger.store, index: openMemoryIndex });
-  const id = parseId(ledger.jobs[0]!.id)!;
-  const timeline = { kind: 'timeline', id, buckets: 10, nowUs: 2_000_000_000_000_000, withErrors: false } as const;
-  /** Functions that end the pieces of work that have begun, in order. */
-  const begun: (() => void)[] = [];
-  const share = {
-    run: <T>(work: Sliced<T>) =>
-      new Promise<T>((resolve, reject) => {
-        const isDropped = begun.length % 2 === 0;
-        begun.push(() => (isDropped ? reject(new Dropped()) : void inSlices(work, () => {}).then(resolve)));
-      }),
-    close: () => {},
-  };
-  const held: number[] = [];
-  const all = Array.from({ length: timelinesMax + 2 }, () => answers(timeline, share, bytes => void held.push(bytes)));
-  const ended = Promise.allSettled(all);
-  for (let end = 0; end < all.length; end++) {
-    await until('the next ones have begun', () => begun.length === Math.min(all.length, timelinesMax + end));
-    begun[end]!();
-  }
-  expect((await ended).map(({ status }) => status)).toEqual(
-    all.map((_, place) => (place % 2 === 0 ? 'rejected' : 'fulfilled')),
-  );
-  expect(held).toHaveLength(all.length / 2);
-  expect(held.every(bytes => bytes > 0)).toBe(true);
-});
+test.each([
+  ['timelines', timelinesMax],
+  ['readings of the stopwatch', stopwatchesMax],
+] as const)(
+  'a limited number of %s is in progress at the same time; the next one begins when one of them ends or is dropped',
+  async (what, max) => {
+    const ledger = new Ledger();
+    ledger.add({ plugin: 'echo', command: 'say', submittedBy: 'api:test', jobs: [{ attempts: [], end: 'running' }] });
+    const answers = openAnswers({ reader: ledger.store, index: openMemoryIndex });
+    const id = parseId(ledger.jobs[0]!.id)!;
+    const timeline = { kind: 'timeline', id, buckets: 10, nowUs: 2_000_000_000_000_000, withErrors: false } as const;
+    const window = { from: 0, to: 1 };
+    const stopwatch = { kind: 'stopwatch', plugin: 'echo', window, nowUs: 0, steps: [], onlySteps: false } as const;
+    const wanted: Read = what === 'timelines' ? timeline : { ...stopwatch, subs: null, bounds: false, history: null };
+    /** Functions that end the pieces of work that have begun, in order. */
+    const begun: (() => void)[] = [];
+    const share = {
+      run: <T>(work: Sliced<T>) =>
+        new Promise<T>((resolve, reject) => {
+          const isDropped = begun.length % 2 === 0;
+          begun.push(() => (isDropped ? reject(new Dropped()) : void inSlices(work, () => {}).then(resolve)));
+        }),
+      close: () => {},
+    };
+    const held: number[] = [];
+    const all = Array.from({ length: max + 2 }, () => answers(wanted, share, bytes => void held.push(bytes)));
+    const ended = Promise.allSettled(all);
+    for (let end = 0; end < all.length; end++) {
+      await until('the next ones have begun', () => begun.length === Math.min(all.length, max + end));
+      begun[end]!();
+    }
+    expect((await ended).map(({ status }) => status)).toEqual(
+      all.map((_, place) => (place % 2 === 0 ? 'rejected' : 'fulfilled')),
+    );
+    expect(held).toHaveLength(all.length / 2);
+    expect(held.every(bytes => bytes > 0)).toBe(what === 'timelines');
+  },
+);
 
 async function whole(reads: ActiveReads, id: number): Promise<void> {
   for (let chunk = await reads.more(id); ; chunk = await reads.more(id)) {

@@ -1,13 +1,15 @@
 // The stopwatch as a consumer of the journal, without threads: minutes, limits, and which old minutes are kept.
 import { expect, it } from 'vitest';
+import { percentileErrorMax } from '../../../actors/index/records/histogram.ts';
 import {
   MinutePage,
   minutesKept,
   minuteUs,
   otherSpans,
+  pageKey,
   spanNamesMax,
 } from '../../../actors/index/records/stopwatch.ts';
-import { windowOf } from '../../../actors/index/views/stopwatch.ts';
+import { StopwatchReading, windowOf, windowSpansMax } from '../../../actors/index/views/stopwatch.ts';
 import { holdEndsMax } from '../../../actors/job/records/hold-ends.ts';
 import { openMemoryIndex } from '../../support/memory-store.ts';
 import { read, stage, start } from './stage.ts';
@@ -65,7 +67,12 @@ it('a window has whole minutes, at most those that are kept, in 24 equal parts',
   const now = start + (24 * 60 - 1) * minuteUs;
   const { all, trend } = read(index, start, now).get('handle.run')!;
   expect(all.count).toBe(24);
-  expect(trend.map(({ maxUs }) => maxUs)).toEqual(Array.from({ length: 24 }, (_, hour) => 1000 * (hour + 1)));
+  const exact = Array.from({ length: 24 }, (_, hour) => 1000 * (hour + 1));
+  const errors = trend.p95.map((us, hour) => Math.abs(us - exact[hour]!) / exact[hour]!);
+  expect(errors).toHaveLength(24);
+  expect(Math.max(...errors)).toBeLessThanOrEqual(percentileErrorMax);
+  const whole = read(index, start, start + (3 * 24 * 60 - 1) * minuteUs).get('handle.run')!;
+  expect(whole.trend.p95.map(us => us > 0)).toEqual(exact.map((_, part) => part < 8));
   expect(read(index, start + 60 * minuteUs, now).get('handle.run')!.all.count).toBe(23);
   expect(windowOf(0, now)).toEqual({ from: now / minuteUs - minutesKept, to: now / minuteUs });
   expect(windowOf(start, now, start + 1)).toEqual({ from: start / minuteUs, to: start / minuteUs });
@@ -84,18 +91,27 @@ it('drops minutes after seven days', () => {
 });
 
 it('counts a limited number of span names separately', () => {
-  const page = new MinutePage();
-  for (let n = 0; n < spanNamesMax + 10; n++) page.addSpan('handle.run', `span ${n}`, 5);
   const index = openMemoryIndex();
   const batch = index.batch();
-  const minute = start / minuteUs;
-  batch.put(
-    'stopwatch',
-    Buffer.concat([Buffer.from([minute >>> 24, minute >>> 16, minute >>> 8, minute]), Buffer.from('echo')]),
-    page.encode(),
-  );
+  const minutes = windowSpansMax / spanNamesMax + 1;
+  for (let minute = 0; minute < minutes; minute++) {
+    const page = new MinutePage();
+    for (let n = 0; n < spanNamesMax + 10; n++) page.addSpan('handle.run', `span ${minute} ${n}`, 5);
+    batch.put('stopwatch', pageKey(start / minuteUs + minute, 'echo'), page.encode());
+  }
   index.commit(batch);
-  const { spans } = read(index, start, start).get('handle.run')!;
-  expect(spans.size).toBe(spanNamesMax + 1);
-  expect(spans.get(otherSpans)!.count).toBe(10);
+  const spansIn = (minutes: number) =>
+    read(index, start, start + (minutes - 1) * minuteUs, { spans: true }).get('handle.run')!.spans;
+  expect(spansIn(1).size).toBe(spanNamesMax + 1);
+  expect(spansIn(1).get(otherSpans)!.count).toBe(10);
+  // A window has more names than a minute, but their number is limited, too.
+  expect(spansIn(minutes).size).toBe(windowSpansMax);
+  expect(read(index, start, start).get('handle.run')!.spans.size).toBe(0);
+  const bytesWith = (spans: boolean) => {
+    const reading = new StopwatchReading(index, 'echo', windowOf(start, start + minutes * minuteUs), { spans });
+    while (!reading.read(1)) {}
+    return reading.bytes;
+  };
+  expect(bytesWith(false)).toBeLessThan(2_000);
+  expect(bytesWith(true)).toBeGreaterThan(windowSpansMax * 200);
 });
