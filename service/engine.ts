@@ -83,6 +83,8 @@ export function openEngine({ link, reader, gauges, hub, selecting, log, ...parts
     schedules: openSchedules({ link, reader, config: parts.config }),
     /** The number of jobs that wait to run: queued jobs without a hold or pause, and jobs that wait for their next attempt. */
     queueDepth: () => gauges.get('queued') + gauges.get('retrying') - gauges.get('held'),
+    /** When the newest attempt ended, in µs since the epoch. After the clock was set back, this can be later than now. */
+    newestEndUs: () => gauges.get('journaled'),
     events: new EventStreams({ hub, nowMs: Date.now, generation: () => [parts.config(), parts.uiSessions.endings] }),
     /**
      * Resolves when the job is on disk, or refused. If the job is accepted, `onJobEnd` is called once: after the promise has resolved, but

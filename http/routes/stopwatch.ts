@@ -88,7 +88,8 @@ const getStopwatch = route({
   find: ({ config, params }) => findPlugin(config, params.plugin),
   handle(call) {
     const { config, found, query } = call;
-    const nowUs = call.nowMs() * 1000;
+    // After the clock was set back, attempts end at times after now. They count in the current window, too.
+    const nowUs = Math.max(call.nowMs() * 1000, call.engine.newestEndUs());
     const fromUs = windowStart(query, nowUs);
     if (isProblem(fromUs)) return fromUs;
     const window = windowOf(fromUs, nowUs, query.to ?? null);

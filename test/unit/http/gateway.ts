@@ -312,9 +312,8 @@ export class MemoryEngine implements Engine {
     }
   }
 
-  queueDepth(): number {
-    return 3;
-  }
+  readonly newestEndUs = () => 0;
+  readonly queueDepth = () => 3;
 
   stopping(): boolean {
     return this.isStopping;
