@@ -1,6 +1,7 @@
 // Families of metrics: a family has the samples that a scrape shows under one name. The number of series whose labels are names (of plugins or
 // routes, for example) is limited.
 import type { BucketExample } from '../../actors/index/records/totals.ts';
+import type { Sliced } from '../../runtime/slices.ts';
 
 export type MetricLabels = { readonly [label: string]: string };
 
@@ -61,21 +62,21 @@ export class SeriesRoom {
   #used = 0;
 
   /** Limits the series with names to `seriesMax` over all families together. Further samples share series with the name `other`. */
-  limit(family: MetricFamily, seriesMax: number): MetricFamily {
+  *limit(family: MetricFamily, seriesMax: number): Sliced<MetricFamily> {
     const { named } = family;
     if (named === undefined) return family;
     switch (family.type) {
       case 'histogram': {
-        const { own, shared } = this.#limited(family.name, named, family.samples, seriesMax, joinBuckets);
+        const { own, shared } = yield* this.#limited(family.name, named, family.samples, seriesMax, joinBuckets);
         return { ...family, samples: [...own, ...shared.values()] };
       }
       case 'gauge': {
         const join = family.joined === 'max' ? Math.max : add;
-        const { own, shared } = this.#limited(family.name, named, family.samples, seriesMax, join);
+        const { own, shared } = yield* this.#limited(family.name, named, family.samples, seriesMax, join);
         return { ...family, samples: [...own, ...shared.values()] };
       }
       case 'counter': {
-        const { own, shared } = this.#limited(family.name, named, family.samples, seriesMax, add);
+        const { own, shared } = yield* this.#limited(family.name, named, family.samples, seriesMax, add);
         return { ...family, samples: [...own, ...this.#neverFalling(family.name, shared)] };
       }
     }
@@ -98,16 +99,17 @@ export class SeriesRoom {
   }
 
   /** The samples that have a series of their own, and the shared series, by their labels. */
-  #limited<V>(
+  *#limited<V>(
     name: string,
     named: readonly string[],
     samples: readonly Sample<V>[],
     seriesMax: number,
     join: (a: V, b: V) => V,
-  ): { readonly own: readonly Sample<V>[]; readonly shared: ReadonlyMap<string, Sample<V>> } {
+  ): Sliced<{ readonly own: readonly Sample<V>[]; readonly shared: ReadonlyMap<string, Sample<V>> }> {
     const own: Sample<V>[] = [];
     const shared = new Map<string, Sample<V>>();
     for (const sample of samples) {
+      yield;
       if (this.#own.has(sample)) {
         own.push(sample);
         continue;

@@ -12,7 +12,7 @@ import { readUs, usKey } from '../../actors/job/records/journal.ts';
 import { listPauses } from '../../actors/job/views/pauses.ts';
 import type { Config } from '../../config/config.ts';
 import type { LoopDelay } from '../../runtime/loop-delay.ts';
-import { Slices } from '../../runtime/slices.ts';
+import { type Sliced, Slices } from '../../runtime/slices.ts';
 import { formatVersion } from '../../runtime/store/format.ts';
 import { IndexReaders } from '../../runtime/store/index-readers.ts';
 import { KeptRecords } from '../../runtime/store/kept-records.ts';
@@ -21,6 +21,7 @@ import { storeIdIn } from '../../runtime/store/store-id.ts';
 import type { Backups } from '../backup/backups.ts';
 import type { IndexCondition } from '../indexer/thread.ts';
 import type { CommitMeter } from '../ledger/commit-meter.ts';
+import { Semaphore } from '../reads/semaphore.ts';
 import { singleFlight } from '../single-flight.ts';
 import { DiskMeter, loopDelayMs, processFamilies } from './environment.ts';
 import { type MetricsFormat, MetricsWriter } from './exposition.ts';
@@ -68,6 +69,8 @@ export function openMetrics(options: MetricsOptions) {
   const counters = new KeptRecords('counters', countersKeptMax, (key, value) => readCount(key, value));
   const writer = new MetricsWriter();
   const slices = new Slices(() => reader.refresh());
+  /** The room takes the samples of one scrape after those of another, in the order in which they were read. */
+  const limiting = new Semaphore(1);
   const readSchedules = singleFlight(() => slices.share().run(scheduleFigures(reader, config().schedules)));
 
   function readIndex(): IndexReading {
@@ -116,6 +119,13 @@ export function openMetrics(options: MetricsOptions) {
     yield* processFamilies();
     // These histograms need the most series. They come last, so the other families get their series first.
     if (index) yield* timeFamilies(withFirst(index.totals, each => isTotalConfigured(each, names)));
+  }
+
+  function* limit(all: readonly MetricFamily[]): Sliced<readonly MetricFamily[]> {
+    const { seriesMax } = config().metrics;
+    const limited: MetricFamily[] = [];
+    for (const family of all) limited.push(yield* room.limit(family, seriesMax));
+    return limited;
   }
 
   function sourceFamilies(index: IndexReading, mainDelayMs: number): readonly MetricFamily[] {
@@ -175,9 +185,8 @@ export function openMetrics(options: MetricsOptions) {
       const [mainDelayMs] = await Promise.all([loopDelayMs(), disk.refresh()]);
       const schedules = await readSchedules();
       reader.refresh();
-      const all = families(readIndex(), schedules, mainDelayMs, Date.now());
-      const { seriesMax } = config().metrics;
-      const limited = Array.from(all, family => room.limit(family, seriesMax));
+      const all = [...families(readIndex(), schedules, mainDelayMs, Date.now())];
+      const limited = await limiting.run(() => slices.share().run(limit(all)));
       return writer.write(limited, format);
     },
   };

@@ -139,13 +139,20 @@ describe('the room for series', () => {
     joined,
     samples: values.map(([name, value]) => ({ labels: { name }, value })),
   });
+  const limited = (room: SeriesRoom, family: MetricFamily, seriesMax: number): MetricFamily => {
+    const work = room.limit(family, seriesMax);
+    let step = work.next();
+    while (!step.done) step = work.next();
+    return step.value;
+  };
   const shown = ({ samples }: MetricFamily) => samples.map(({ labels, value }) => [labels['name'], value]);
 
   test('the first names keep their series, whatever comes before them later', () => {
     const room = new SeriesRoom();
     expect(
       shown(
-        room.limit(
+        limited(
+          room,
           gauge([
             ['a', 1],
             ['b', 2],
@@ -162,7 +169,8 @@ describe('the room for series', () => {
     ]);
     expect(
       shown(
-        room.limit(
+        limited(
+          room,
           gauge([
             ['d', 8],
             ['c', 4],
@@ -179,10 +187,18 @@ describe('the room for series', () => {
     ]);
   });
 
+  test('other work can continue after each sample', () => {
+    const names = Array.from({ length: 10 }, (_, n) => [`n${n}`, 1] as const);
+    const work = new SeriesRoom().limit(gauge(names), 5);
+    for (const _ of names) expect(work.next().done).toBe(false);
+    expect(work.next().done).toBe(true);
+  });
+
   test('ages are not added: the oldest counts', () => {
     expect(
       shown(
-        new SeriesRoom().limit(
+        limited(
+          new SeriesRoom(),
           gauge(
             [
               ['a', 1],
@@ -203,7 +219,8 @@ describe('the room for series', () => {
   test('something that is itself named other shares the series', () => {
     expect(
       shown(
-        new SeriesRoom().limit(
+        limited(
+          new SeriesRoom(),
           gauge([
             ['other', 1],
             ['a', 2],
@@ -223,7 +240,7 @@ describe('the room for series', () => {
     const counter = (values: { readonly [name: string]: number }, seriesMax = 1) => {
       const samples = Object.entries(values).map(([name, value]) => ({ labels: { name }, value }));
       const family: MetricFamily = { name: 'c', type: 'counter', help: 'C.', named: ['name'], samples };
-      return shown(room.limit(family, seriesMax)).map(([name, value]) => `${name} ${value}`);
+      return shown(limited(room, family, seriesMax)).map(([name, value]) => `${name} ${value}`);
     };
     expect(counter({ a: 1, b: 5, c: 2 })).toEqual(['a 1', 'other 7']);
     expect(counter({ a: 1, c: 3 })).toEqual(['a 1', 'other 7']);
@@ -237,9 +254,9 @@ describe('the room for series', () => {
     const value = { limits: [1], sum: 3, counts: [1, 2] };
     const samples = ['a', 'b', 'c'].map(name => ({ labels: { name }, value }));
     const family: MetricFamily = { name: 'h', type: 'histogram', help: 'H.', named: ['name'], samples };
-    const limited = new SeriesRoom().limit(family, 7);
-    expect(limited.samples.map(({ labels }) => labels['name'])).toEqual(['a', 'other']);
-    expect(limited.samples[1]!.value).toMatchObject({ sum: 6, counts: [2, 4] });
+    const joined = limited(new SeriesRoom(), family, 7);
+    expect(joined.samples.map(({ labels }) => labels['name'])).toEqual(['a', 'other']);
+    expect(joined.samples[1]!.value).toMatchObject({ sum: 6, counts: [2, 4] });
   });
 
   test('families without names are never limited', () => {
@@ -249,6 +266,6 @@ describe('the room for series', () => {
       help: 'Up.',
       samples: [{ labels: { part: 'a' }, value: 1 }],
     };
-    expect(new SeriesRoom().limit(family, 0)).toBe(family);
+    expect(limited(new SeriesRoom(), family, 0)).toBe(family);
   });
 });
