@@ -1,8 +1,12 @@
 // Restores a backup into a state directory that has no state. The ledger appears in the directory last, when everything else is in place.
-import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { encodePause, type Pause, pauseKey, restoreName } from '../../actors/job/records/pause.ts';
 import { type Unsettled, unsettledIn } from '../../actors/job/views/unsettled.ts';
+import { nextKeyFile } from '../../actors/vault/unlock-key.ts';
+import { readAcceptance } from '../../config/seal/acceptance.ts';
+import { diskFiles } from '../../config/source/files.ts';
 import { makeDirectory, syncDirectory } from '../../runtime/durable-file.ts';
 import { openCommitLock } from '../../runtime/store/commit-lock.ts';
 import { changeCopy, openCopy } from '../../runtime/store/copies.ts';
@@ -39,7 +43,10 @@ export type Restored = {
   readonly unsettled: Unsettled;
 };
 
-/** Restores a backup. Throws BackupRefused if the backup is not whole, `into` has a state or is in use, or `untilMs` cannot be reached. */
+/**
+ * Restores a backup. Throws BackupRefused if the backup is not whole, `into` has a state, is in use, or has another unlock key than the backup, or
+ * `untilMs` cannot be reached.
+ */
 export async function restoreBackup(order: RestoreOrder): Promise<Restored> {
   const { into, untilMs, resumes, onBytes } = order;
   const origin = untilMs === undefined ? null : startBefore(order.backup, untilMs);
@@ -49,6 +56,7 @@ export async function restoreBackup(order: RestoreOrder): Promise<Restored> {
   if (existsSync(ledgerFile(statePath)))
     throw new BackupRefused(`${statePath} has a state already; move it away, or name another directory`);
   assertUnused(statePath);
+  assertNoOtherKey(statePath, manifest);
   makeDirectory(statePath, 0o700);
   const staging = join(statePath, stagingName);
   rmSync(staging, { recursive: true, force: true });
@@ -69,11 +77,7 @@ export async function restoreBackup(order: RestoreOrder): Promise<Restored> {
     const copy = openCopy(staging);
     const unsettled = unsettledIn(copy.reader);
     await copy.close();
-    putInPlace(
-      staging,
-      statePath,
-      manifest.files.map(entry => entry.name),
-    );
+    putInPlace(staging, statePath, manifest);
     return { statePath, storeId, manifest, turn: turn ?? null, unsettled };
   } finally {
     rmSync(staging, { recursive: true, force: true });
@@ -115,8 +119,24 @@ function assertUnused(statePath: string): void {
   if (owner !== null) throw new BackupRefused(`${statePath} is in use by process ${owner.pid}: stop it first`);
 }
 
+/**
+ * Throws BackupRefused if the backup has the unlock key of a vault, and the state directory has another one: that key may be the only one that opens
+ * the vault of a later backup.
+ */
+function assertNoOtherKey(statePath: string, { files }: BackupManifest): void {
+  const key = files.find(({ name }) => name === 'vault.key');
+  if (key === undefined) return;
+  const file = join(statePath, key.name);
+  for (const path of [file, nextKeyFile(file)].filter(each => existsSync(each))) {
+    if (createHash('sha256').update(readFileSync(path)).digest('hex') !== key.sha256)
+      throw new BackupRefused(
+        `${path} is another unlock key than that of the backup: move it away first; other backups may need it`,
+      );
+  }
+}
+
 /** Calls `moveFiles` while no other process can make a ledger. Throws BackupRefused if one has made a ledger meanwhile. */
-function putInPlace(staging: string, statePath: string, names: readonly BackupFile[]): void {
+function putInPlace(staging: string, statePath: string, manifest: BackupManifest): void {
   const lock = openCommitLock(statePath);
   try {
     lock.open(() => {
@@ -125,7 +145,12 @@ function putInPlace(staging: string, statePath: string, names: readonly BackupFi
           `a service made a new state in ${statePath} during the restore: stop it, move this state away, and restore again`,
         );
       assertUnused(statePath);
-      moveFiles(staging, statePath, names);
+      assertNoOtherKey(statePath, manifest);
+      moveFiles(
+        staging,
+        statePath,
+        manifest.files.map(entry => entry.name),
+      );
     });
   } finally {
     lock.close();
@@ -134,14 +159,14 @@ function putInPlace(staging: string, statePath: string, names: readonly BackupFi
 
 /**
  * Moves the files to the state directory: the ledger last, because a state directory with a ledger is whole. The commit log of an earlier ledger is
- * moved aside, and its index removed, because they do not fit the restored ledger.
+ * moved aside, and its index removed, because they do not fit the restored ledger. The note of a newer lock than that of the backup stays.
  */
 function moveFiles(staging: string, statePath: string, names: readonly BackupFile[]): void {
   const ledger = basename(ledgerFile(statePath));
   moveLogAside(statePath);
   rmSync(indexPath(statePath), { recursive: true, force: true });
   for (const name of names) {
-    if (name === ledger) continue;
+    if (name === ledger || (name === 'seal.json' && lockNumberIn(statePath) > lockNumberIn(staging))) continue;
     const to = join(statePath, name);
     const directory = dirname(to);
     if (directory !== statePath) mkdirSync(directory, { mode: 0o700 });
@@ -151,4 +176,13 @@ function moveFiles(staging: string, statePath: string, names: readonly BackupFil
   syncDirectory(statePath);
   renameSync(join(staging, ledger), ledgerFile(statePath));
   syncDirectory(statePath);
+}
+
+/** The number of the newest lock that the directory notes; 0 if it has no note that can be read. */
+function lockNumberIn(directory: string): number {
+  try {
+    return readAcceptance(directory, diskFiles)?.number ?? 0;
+  } catch {
+    return 0;
+  }
 }

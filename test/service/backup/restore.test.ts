@@ -1,0 +1,49 @@
+// What a restore leaves alone in its directory, and what killed processes and other restores leave there.
+import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { writeBackup } from '../../../service/backup/write.ts';
+import { headgate } from '../../feature/cli/headgate.ts';
+import { Gateway } from '../gateway/gateway.ts';
+import { worker } from '../gateway/sources.ts';
+
+const out = mkdtempSync(join(tmpdir(), 'headgate-restores-'));
+afterAll(() => rmSync(out, { recursive: true }));
+
+/** A gateway that has not started and has a vault. `ask` runs a command on its state. */
+async function withVault() {
+  const other = new Gateway({ plugins: { worker } });
+  onTestFinished(() => other.discard());
+  const ask = (...words: string[]) => headgate([...words, '--config', other.directory]);
+  expect((await ask('vault', 'init')).status).toBe(0);
+  const data = join(other.directory, 'data');
+  return { ask, data, key: join(data, 'vault.key'), place: mkdtempSync(join(out, 'place-')) };
+}
+
+test('a restore replaces no other unlock key, which other backups may need, and no note of a newer lock', async () => {
+  const { ask, data, key, place } = await withVault();
+  const copy = join(place, 'copy');
+  const note = join(data, 'seal.json');
+  writeFileSync(note, '{"number":4,"strict":true}\n');
+  await writeBackup({ statePath: data, to: copy, version: '0.1.0', vaultKeyFile: key });
+  rmSync(note);
+  expect((await ask('vault', 'rotate-key')).status).toBe(0);
+  const newer = readFileSync(key);
+  rmSync(join(data, 'data.mdb'));
+  for (const path of [key, `${key}.next`]) {
+    expect(await headgate(['restore', copy, '--into', data])).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining(`${path} is another unlock key than that of the backup: move it away first`),
+    });
+    expect(readFileSync(path)).toEqual(newer);
+    expect(existsSync(join(data, 'data.mdb'))).toBe(false);
+    if (path === key) renameSync(key, `${key}.next`);
+  }
+  rmSync(`${key}.next`);
+  const newerNote = '{"number":5,"strict":true}\n';
+  writeFileSync(note, newerNote);
+  expect(await headgate(['restore', copy, '--into', data])).toMatchObject({ status: 0 });
+  expect(readFileSync(key)).toEqual(readFileSync(join(copy, 'vault.key')));
+  expect(readFileSync(note, 'utf8')).toBe(newerNote);
+});
