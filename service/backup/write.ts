@@ -1,11 +1,13 @@
 // Writes a backup of a state, while a service may be running on it.
-import { existsSync, mkdirSync, statfsSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, statfsSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { newestBlock } from '../../actors/job/records/block.ts';
 import { readCounts } from '../../actors/job/records/counts.ts';
 import { readUs } from '../../actors/job/records/journal.ts';
 import { unsettledIn } from '../../actors/job/views/unsettled.ts';
-import { replaceFile, syncDirectory } from '../../runtime/durable-file.ts';
+import { readWrapped, unwrapKeyring } from '../../actors/vault/records/keyring.ts';
+import { nextKeyFile, readUnlockKey } from '../../actors/vault/unlock-key.ts';
+import { replaceFile, syncDirectory, writeSynced } from '../../runtime/durable-file.ts';
 import { blockKeyMs } from '../../runtime/ids.ts';
 import { type Applied, appliedIn } from '../../runtime/store/applied.ts';
 import { copyIndex, copyLedger, openCopy } from '../../runtime/store/copies.ts';
@@ -46,8 +48,8 @@ export type BackupEnd =
   | { readonly kind: 'refused' | 'failed'; readonly reason: string };
 
 /**
- * Writes a backup. Throws BackupRefused if the state or the key file does not exist, if there is not enough space, or if the backup cannot
- * be written to `order.to`.
+ * Writes a backup. Throws BackupRefused if the state or the key file does not exist, if the key does not open the vault, if there is not enough
+ * space, or if the backup cannot be written to `order.to`.
  */
 export async function writeBackup(order: BackupOrder): Promise<Backup> {
   const { statePath, version, vaultKeyFile, withIndex = false, onBytes } = order;
@@ -61,10 +63,13 @@ export async function writeBackup(order: BackupOrder): Promise<Backup> {
     await copyLedger(statePath, directory);
     const sources = new Map<BackupFile, string>();
     for (const name of ['api-token', 'seal.json'] as const) sources.set(name, join(statePath, name));
-    if (vaultKeyFile !== undefined) sources.set('vault.key', vaultKeyFile);
     const files: FileEntry[] = [];
     for (const [name, from] of sources) {
       if (existsSync(from)) files.push({ name, ...(await copyFile(from, join(directory, name))) });
+    }
+    if (vaultKeyFile !== undefined) {
+      writeSynced(join(directory, 'vault.key'), await keyOf(directory, vaultKeyFile), 0o600);
+      files.push(await entryOf(directory, 'vault.key'));
     }
     if (withIndex && existsSync(indexFile(statePath))) {
       mkdirSync(join(directory, 'search'), { mode: 0o700 });
@@ -141,6 +146,27 @@ function assertFree(directory: string, neededBytes: number, purpose: string): vo
 
 async function entryOf(directory: string, name: BackupFile, onBytes?: OnBytes): Promise<FileEntry> {
   return { name, ...(await hashOf(join(directory, name), onBytes)) };
+}
+
+/**
+ * The unlock key that opens the vault in the copy of the ledger. A change of the key may be incomplete or may have happened meanwhile, so the new
+ * key may be in the file beside the key file. If the copy has no vault, returns what is in the key file.
+ */
+async function keyOf(directory: string, keyFile: string): Promise<Uint8Array> {
+  const copy = openCopy(directory);
+  try {
+    const wrapped = readWrapped(copy.reader);
+    if (wrapped === undefined) return readFileSync(keyFile);
+    for (const file of [keyFile, nextKeyFile(keyFile)]) {
+      const key = readUnlockKey({ file, variable: undefined });
+      if (typeof key !== 'string' && unwrapKeyring(key, wrapped)) return key;
+    }
+    throw new BackupRefused(
+      `no key at ${keyFile} opens the vault of this backup: if the key was changed meanwhile, repeat the backup`,
+    );
+  } finally {
+    await copy.close();
+  }
 }
 
 type Facts = Required<

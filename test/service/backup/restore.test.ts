@@ -47,3 +47,28 @@ test('a restore replaces no other unlock key, which other backups may need, and 
   expect(readFileSync(key)).toEqual(readFileSync(join(copy, 'vault.key')));
   expect(readFileSync(note, 'utf8')).toBe(newerNote);
 });
+
+test('the unlock key in a backup is the one that opens its vault, even while a change of the key is incomplete', async () => {
+  const { ask, key, place } = await withVault();
+  const copy = join(place, 'copy');
+  const old = readFileSync(key);
+  expect((await ask('vault', 'rotate-key')).status).toBe(0);
+  // The state that a kill leaves between the commit and the renaming of the new key file.
+  renameSync(key, `${key}.next`);
+  writeFileSync(key, old, { mode: 0o600 });
+  expect((await ask('backup', copy, '--with-vault-key')).status).toBe(0);
+  const other = new Gateway({ plugins: { worker } });
+  onTestFinished(() => other.discard());
+  const into = join(other.directory, 'data');
+  expect((await headgate(['restore', copy, '--into', into])).status).toBe(0);
+  await other.start();
+  const { body } = await other.call('GET', '/system/doctor');
+  expect(body['checks']).toContainEqual(expect.objectContaining({ name: 'vault', passed: true }));
+
+  rmSync(`${key}.next`);
+  expect(await ask('backup', `${copy}-2`, '--with-vault-key')).toMatchObject({
+    status: 1,
+    stderr: expect.stringContaining(`no key at ${key} opens the vault of this backup`),
+  });
+  expect(existsSync(`${copy}-2`)).toBe(false);
+});
