@@ -48,12 +48,12 @@ const driftUsMax = 5_000;
  * A wall clock with the resolution of the steady clock. If it is behind the system's wall clock by more than `driftUsMax`, it jumps
  * forward. It may also be ahead by more than `driftUsMax`, for example after the system's clock was set back. It then slows down, to no
  * less than half speed, until it is ahead by at most `driftUsMax`. If the clock stood still instead, a timed wait would take longer by the
- * whole difference.
+ * whole difference. It begins with `fromUs` if the system's clock is behind that.
  */
-export function systemClock(): SystemClock {
-  let last = 0;
+export function systemClock(fromUs = 0): SystemClock {
+  let last = fromUs;
   let lastSteadyUs = steadyUs();
-  let originUs = performance.timeOrigin * 1000 + performance.now() * 1000 - lastSteadyUs;
+  let originUs = Math.max(fromUs, performance.timeOrigin * 1000 + performance.now() * 1000) - lastSteadyUs;
   return {
     nowUs() {
       const steady = steadyUs();

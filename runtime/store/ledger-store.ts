@@ -11,7 +11,7 @@ import type { Lsn } from '../commit-log/part.ts';
 import { listSegments } from '../commit-log/segments.ts';
 import { makeDirectory } from '../durable-file.ts';
 import { isAlive, isHere } from '../processes/identity.ts';
-import { appliedKey, encodeApplied } from './applied.ts';
+import { appliedIn, appliedKey, encodeApplied } from './applied.ts';
 import { WriteBatch } from './batch.ts';
 import { logDirectoryOf } from './checkpoints.ts';
 import { type CommitLock, openCommitLock } from './commit-lock.ts';
@@ -254,7 +254,8 @@ type Parts = {
 
 function storeOf({ path, commitLock, claim, opened: { lmdb, log, checkpoints }, room, faultOf }: Parts): LedgerStore {
   const hide = startHeartbeat(path);
-  const clock = systemClock();
+  // The time of a turn is never before that of the turn before it, even if the system's clock was set back while the store was closed.
+  const clock = systemClock(appliedIn(readerOf(lmdb))?.atUs ?? 0);
   let fault: StoreFault | null = null;
 
   /** Writes the batch to LMDB, then appends it to the log. Runs in a transaction, so other threads see the batch only when it is in the log. */

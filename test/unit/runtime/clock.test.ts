@@ -42,3 +42,11 @@ it('goes on when it is set back, at half its speed until that has come up', () =
   expect(afterMs(hourMs)).toBe(hourMs / 2);
   expect(afterMs(2 * hourMs)).toBe(2 * hourMs);
 });
+
+it('begins with a given time if the system is behind it', () => {
+  clock = systemClock((startMs + hourMs) * 1000);
+  expect(afterMs(0)).toBe(hourMs);
+  expect(afterMs(hourMs)).toBe(1.5 * hourMs);
+  clock = systemClock((startMs - hourMs) * 1000);
+  expect(afterMs(0)).toBe(hourMs);
+});

@@ -2,8 +2,9 @@
 import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, onTestFinished, test, vi } from 'vitest';
 import { listSegments } from '../../../../runtime/commit-log/segments.ts';
+import { appliedIn } from '../../../../runtime/store/applied.ts';
 import { replayArchive } from '../../../../runtime/store/archive-replay.ts';
 import { copyLedger, openCopy } from '../../../../runtime/store/copies.ts';
 import { type LedgerStore, openStore } from '../../../../runtime/store/ledger-store.ts';
@@ -87,4 +88,23 @@ test('each turn is there from its time on, and a lost segment ends the log', { t
   expect(reached.goesOn).toBe(false);
   expect(reached.names).toEqual(names.slice(0, reached.names.length));
   expect(reached.names.length).toBeLessThan(names.length);
+});
+
+test('the times of turns go on when a state is opened after the clock was set back', () => {
+  onTestFinished(() => void vi.useRealTimers());
+  const path = join(scratch, 'set-back');
+  const hourMs = 3_600_000;
+  let lastUs = 0;
+  for (const aheadMs of [0, hourMs, 0, 0]) {
+    vi.useFakeTimers({ toFake: ['Date'], now: performance.timeOrigin + performance.now() + aheadMs });
+    const store = openStore(path);
+    const batch = store.batch();
+    batch.put('names', Buffer.from('name'), Buffer.from('value'));
+    store.commit(batch);
+    const { atUs } = appliedIn(store)!;
+    store.close();
+    expect(atUs).toBeGreaterThanOrEqual(lastUs);
+    lastUs = atUs!;
+  }
+  expect(lastUs / 1000).toBeGreaterThan(Date.now() + hourMs / 2);
 });
