@@ -1,4 +1,5 @@
 // The command `headgate state repair`, which gives up the end of a damaged commit log.
+import { rmSync } from 'node:fs';
 import { InvalidArgumentError, Option } from 'commander';
 import { command, configOption } from '../command.ts';
 import { readConfiguration } from '../configuration.ts';
@@ -18,11 +19,14 @@ export const stateRepair = command<{ readonly config?: string; readonly until: n
     '0 repaired, 74 the log has no such turn or cannot be read, 75 a service is running on it, 78 configuration',
   async run({ options: { config, until }, io, out }) {
     const { state } = await readConfiguration(config, io);
+    const { indexPath } = await import('../../runtime/store/index-store.ts');
     const { renewStoreId } = await import('../../runtime/store/store-id.ts');
     const { whileStopped } = await import('../backups/stopped.ts');
     await whileStopped({ ...state, until }, 'the service must be stopped first', async store => {
       // The store needs a new id, because after this turn its history differs from that of its copies and of its archived log.
       renewStoreId(store);
+      // The index has the turns that were given up. A start builds it again.
+      rmSync(indexPath(state.path), { recursive: true, force: true });
     });
     await out.answer({ repaired: true, turn: until }, () => [
       `repaired: turn ${until} is the last one; the old log is kept in ${state.path}/log-aside-*`,

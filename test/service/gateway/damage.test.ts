@@ -17,7 +17,10 @@ import { headgate } from '../../feature/cli/headgate.ts';
 import { shareGateway } from './gateway.ts';
 
 const gateway = shareGateway({
-  plugins: { echo: 'export const say = async () => ({ status: "ok", result: "heard" });' },
+  plugins: {
+    echo: `export const say = async () => ({ status: "ok", result: "heard" });
+      export const shout = async () => ({ status: "error", error: "deafened", retry: false });`,
+  },
 });
 
 async function checked(): Promise<unknown> {
@@ -81,7 +84,12 @@ test('damage in the commit log ends the start with 74 and names the way out: sta
   const kept = await gateway.finished('echo/say');
   // Each start begins with a checkpoint.
   await gateway.restart();
-  const lost = await gateway.finished('echo/say');
+  const lost = await gateway.finished('echo/shout');
+  const found = async () => [
+    (await gateway.call('GET', '/failures')).body['total'],
+    (await gateway.call('GET', '/job-logs?query=deafened')).body['total'],
+  ];
+  await expect.poll(found).toEqual([1, 1]);
   await gateway.kill9();
   const log = join(gateway.directory, 'data/log');
   const { segment, offset, lsn } = readCheckpoint(log)!;
@@ -104,6 +112,7 @@ test('damage in the commit log ends the start with 74 and names the way out: sta
   await gateway.start();
   expect((await gateway.call('GET', `/job/${kept.job_id}`)).body).toMatchObject({ status: 'succeeded' });
   expect((await gateway.call('GET', `/job/${lost.job_id}`)).status).toBe(404);
+  expect(await found()).toEqual([0, 0]);
   expect((await gateway.call('GET', '/system/selfcheck')).body).toMatchObject({ failures: [] });
 });
 
