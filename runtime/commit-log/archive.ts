@@ -154,8 +154,13 @@ async function copy({ path, usedBytes }: KeptSegment, directory: string, from: n
   makeDirectory(directory, 0o700);
   const partial = `${to}.partial`;
   await rm(partial, { force: true });
-  await copyBytes(path, await open(partial, 'wx', 0o600), 0, usedBytes);
-  await rename(partial, to);
+  try {
+    await copyBytes(path, await open(partial, 'wx', 0o600), 0, usedBytes);
+    await rename(partial, to);
+  } catch (error) {
+    await rm(partial, { force: true }).catch(() => {});
+    throw error;
+  }
   const names = await open(directory, 'r');
   await names.sync().finally(() => names.close());
 }

@@ -1,8 +1,17 @@
 // Hashes and copies the files of backups, and makes directories that appear only when they are whole.
 import { createHash } from 'node:crypto';
-import { createReadStream, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import {
+  createReadStream,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+} from 'node:fs';
 import { open } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { replaceFile, syncDirectory } from '../../runtime/durable-file.ts';
 import { identify, isAlive, type ProcessIdentity } from '../../runtime/processes/identity.ts';
 import { BackupRefused } from './manifest.ts';
@@ -10,6 +19,8 @@ import { BackupRefused } from './manifest.ts';
 /** The ending that follows the name of a backup while its directory is being written. */
 export const partialEnding = '.partial';
 const writerName = 'writer.json';
+/** A directory is given up by its writer if it has been without a note for this long. */
+const unnotedMsMax = 60_000;
 const readBytes = 2 ** 20;
 
 export type FileHash = { readonly bytes: number; readonly sha256: string };
@@ -61,11 +72,13 @@ export async function makeWhole<T>(target: string, fill: (directory: string) => 
   try {
     replaceFile(join(partial, writerName), Buffer.from(JSON.stringify(identify(process.pid))), 0o600);
     const made = await fill(partial);
-    rmSync(join(partial, writerName));
     syncDirectory(partial);
     // Fails if anything but an empty directory has taken this name in the meantime.
     renameSync(partial, target);
     syncDirectory(parent);
+    // The note is removed last, so `removeLeftovers` can always judge a partial directory. In a finished directory the note has no effect.
+    rmSync(join(target, writerName));
+    syncDirectory(target);
     return made;
   } catch (error) {
     rmSync(partial, { recursive: true, force: true });
@@ -73,13 +86,24 @@ export async function makeWhole<T>(target: string, fill: (directory: string) => 
   }
 }
 
-/** Removes the unfinished directories in this directory whose writers have died, or belong to another boot or pid namespace. */
+/**
+ * Removes the unfinished directories in this directory whose writers have died, or belong to another boot or pid namespace. A writer that died
+ * before it left its note has left an empty directory.
+ */
 function removeLeftovers(parent: string): void {
   for (const name of readdirSync(parent)) {
     if (!name.endsWith(partialEnding) || name === partialEnding) continue;
-    const writer = writerOf(join(parent, name, writerName));
-    if (writer !== null && !isAlive(writer)) rmSync(join(parent, basename(name)), { recursive: true, force: true });
+    const path = join(parent, name);
+    const writer = writerOf(join(path, writerName));
+    if (writer === null ? isLeftEmpty(path) : !isAlive(writer)) rmSync(path, { recursive: true, force: true });
   }
+}
+
+/** Whether this is a directory that has had nothing, or only an unfinished note, for `unnotedMsMax`. */
+function isLeftEmpty(path: string): boolean {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  if (!found?.isDirectory() || Date.now() - found.mtimeMs < unnotedMsMax) return false;
+  return readdirSync(path).every(name => name.startsWith(`.${writerName}.`));
 }
 
 function writerOf(path: string): ProcessIdentity | null {

@@ -1,5 +1,15 @@
 // What a restore leaves alone in its directory, and what killed processes and other restores leave there.
-import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
@@ -71,4 +81,26 @@ test('the unlock key in a backup is the one that opens its vault, even while a c
     stderr: expect.stringContaining(`no key at ${key} opens the vault of this backup`),
   });
   expect(existsSync(`${copy}-2`)).toBe(false);
+});
+
+test('what a kill leaves before or after the note of the writer hinders no backup and no restore', async () => {
+  const { ask, place } = await withVault();
+  const to = join(place, 'one');
+  const twoMinutesAgo = new Date(Date.now() - 120_000);
+  const leave = (name: string, file?: string) => {
+    mkdirSync(join(place, name));
+    if (file !== undefined) writeFileSync(join(place, name, file), '');
+    utimesSync(join(place, name), twoMinutesAgo, twoMinutesAgo);
+  };
+  leave('one.partial');
+  leave('two.partial', '.writer.json.new-0123456789ab');
+  leave('mine.partial', 'mine');
+  // Another process has just begun to write this one.
+  mkdirSync(join(place, 'begun.partial'));
+  expect(await ask('backup', to)).toMatchObject({ status: 0 });
+  expect(readdirSync(place).sort()).toEqual(['begun.partial', 'mine.partial', 'one']);
+  expect(readdirSync(to)).not.toContain('writer.json');
+  writeFileSync(join(to, 'writer.json'), '{}');
+  expect(await headgate(['backup', 'verify', to])).toMatchObject({ status: 0 });
+  expect(await headgate(['restore', to, '--into', join(place, 'state')])).toMatchObject({ status: 0 });
 });

@@ -81,3 +81,14 @@ test('if they cannot be copied, a limited number waits, then the oldest is given
   expect(queue.failure).toBeNull();
   queue.close();
 });
+
+test('a copy that fails leaves nothing', async () => {
+  const { queue } = queueOf();
+  const into = join(scratch, 'failed');
+  queue.archiveTo(into, () => {});
+  queue.push([segment(5, 10_000)], []);
+  await queue.settled();
+  expect(queue.failure).toContain('ends at byte 8192');
+  expect(readdirSync(into)).toEqual([]);
+  queue.close();
+});
