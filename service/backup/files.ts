@@ -16,7 +16,7 @@ import { replaceFile, syncDirectory } from '../../runtime/durable-file.ts';
 import { identify, isAlive, type ProcessIdentity } from '../../runtime/processes/identity.ts';
 import { BackupRefused } from './manifest.ts';
 
-/** The ending that follows the name of a backup while its directory is being written. */
+/** The ending of the name of a directory that is being filled. */
 export const partialEnding = '.partial';
 const writerName = 'writer.json';
 /** A directory is given up by its writer if it has been without a note for this long. */
@@ -70,7 +70,7 @@ export async function makeWhole<T>(target: string, fill: (directory: string) => 
   if (existsSync(partial)) throw new BackupRefused(`${partial} exists: another backup of this name is being written`);
   mkdirSync(partial, { mode: 0o700 });
   try {
-    replaceFile(join(partial, writerName), Buffer.from(JSON.stringify(identify(process.pid))), 0o600);
+    noteWriter(partial);
     const made = await fill(partial);
     syncDirectory(partial);
     // Fails if anything but an empty directory has taken this name in the meantime.
@@ -86,11 +86,16 @@ export async function makeWhole<T>(target: string, fill: (directory: string) => 
   }
 }
 
+/** Notes in a partial directory that this process writes it. */
+export function noteWriter(partial: string): void {
+  replaceFile(join(partial, writerName), Buffer.from(JSON.stringify(identify(process.pid))), 0o600);
+}
+
 /**
  * Removes the unfinished directories in this directory whose writers have died, or belong to another boot or pid namespace. A writer that died
  * before it left its note has left an empty directory.
  */
-function removeLeftovers(parent: string): void {
+export function removeLeftovers(parent: string): void {
   for (const name of readdirSync(parent)) {
     if (!name.endsWith(partialEnding) || name === partialEnding) continue;
     const path = join(parent, name);

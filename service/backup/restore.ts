@@ -1,5 +1,5 @@
 // Restores a backup into a state directory that has no state. The ledger appears in the directory last, when everything else is in place.
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { encodePause, type Pause, pauseKey, restoreName } from '../../actors/job/records/pause.ts';
@@ -14,13 +14,10 @@ import { indexPath } from '../../runtime/store/index-store.ts';
 import { moveLogAside } from '../../runtime/store/ledger-recovery.ts';
 import { ledgerFile, livingOwner } from '../../runtime/store/ledger-store.ts';
 import { renewStoreId } from '../../runtime/store/store-id.ts';
-import { copyFile, type OnBytes } from './files.ts';
+import { copyFile, noteWriter, type OnBytes, partialEnding, removeLeftovers } from './files.ts';
 import { type BackupFile, type BackupManifest, BackupRefused, readManifest } from './manifest.ts';
 import { bringForward, startBefore } from './point-in-time.ts';
 import { hashProblem, sizeProblem } from './verify.ts';
-
-/** The directory, inside the state directory, that collects the restored files. If a restore dies, the next restore removes the directory. */
-const stagingName = 'restore.partial';
 
 export type RestoreOrder = {
   /** The path of a backup. If `untilMs` is given, it may also be the path of a directory of backups. */
@@ -58,10 +55,12 @@ export async function restoreBackup(order: RestoreOrder): Promise<Restored> {
   assertUnused(statePath);
   assertNoOtherKey(statePath, manifest);
   makeDirectory(statePath, 0o700);
-  const staging = join(statePath, stagingName);
-  rmSync(staging, { recursive: true, force: true });
+  removeLeftovers(statePath);
+  // Collects the restored files. If this restore dies, the next one removes the directory.
+  const staging = join(statePath, `restore-${randomBytes(6).toString('hex')}${partialEnding}`);
   mkdirSync(staging, { mode: 0o700 });
   try {
+    noteWriter(staging);
     for (const entry of manifest.files) await copyEntry(backup, staging, entry, onBytes);
     const turn = origin === null ? manifest.turn : await bringForward(staging, origin, untilMs!);
     const name = basename(resolve(backup));
@@ -142,7 +141,7 @@ function putInPlace(staging: string, statePath: string, manifest: BackupManifest
     lock.open(() => {
       if (existsSync(ledgerFile(statePath)))
         throw new BackupRefused(
-          `a service made a new state in ${statePath} during the restore: stop it, move this state away, and restore again`,
+          `a service or another restore made a new state in ${statePath} meanwhile: stop it, move this state away, and restore again`,
         );
       assertUnused(statePath);
       assertNoOtherKey(statePath, manifest);

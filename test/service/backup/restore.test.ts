@@ -1,4 +1,5 @@
 // What a restore leaves alone in its directory, and what killed processes and other restores leave there.
+import { spawnSync } from 'node:child_process';
 import {
   existsSync,
   mkdirSync,
@@ -12,12 +13,16 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { openReaderBeside } from '../../../runtime/store/ledger-store.ts';
+import { restoreBackup } from '../../../service/backup/restore.ts';
 import { writeBackup } from '../../../service/backup/write.ts';
 import { headgate } from '../../feature/cli/headgate.ts';
 import { Gateway } from '../gateway/gateway.ts';
 import { worker } from '../gateway/sources.ts';
 
+const root = fileURLToPath(new URL('../../..', import.meta.url));
 const out = mkdtempSync(join(tmpdir(), 'headgate-restores-'));
 afterAll(() => rmSync(out, { recursive: true }));
 
@@ -103,4 +108,30 @@ test('what a kill leaves before or after the note of the writer hinders no backu
   writeFileSync(join(to, 'writer.json'), '{}');
   expect(await headgate(['backup', 'verify', to])).toMatchObject({ status: 0 });
   expect(await headgate(['restore', to, '--into', join(place, 'state')])).toMatchObject({ status: 0 });
+});
+
+test('of two restores into one directory at once, the first that ends wins, and the other is refused', async () => {
+  const { ask, place } = await withVault();
+  const [first, second, into] = ['first', 'second', 'state'].map(name => join(place, name)) as [string, string, string];
+  for (const to of [first, second]) expect((await ask('backup', to)).status).toBe(0);
+  let ended: number | null | undefined;
+  const restoring = restoreBackup({
+    backup: first,
+    into,
+    resumes: false,
+    onBytes() {
+      if (ended !== undefined) return;
+      const words = ['dist/cli/main.js', 'restore', second, '--into', into];
+      ended = spawnSync(process.execPath, words, { cwd: root, stdio: 'ignore' }).status;
+    },
+  });
+  await expect(restoring).rejects.toThrow('another restore made a new state in');
+  expect(ended).toBe(0);
+  expect(readdirSync(into)).toEqual(['data.mdb', 'gate.lock']);
+  const reader = openReaderBeside(into);
+  const pauses = Array.from(reader.scan('pauses', {}), ({ value }) => Buffer.from(value).toString('latin1'));
+  expect(pauses.filter(each => each.includes('restored from'))).toEqual([
+    expect.stringContaining('restored from second'),
+  ]);
+  reader.close();
 });
