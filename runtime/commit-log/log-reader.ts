@@ -114,9 +114,8 @@ export function usedBytes(segment: Segment): number {
   }
 }
 
-/** The number of the turn to which the first part in the segment belongs. Null: there is no segment, or no turn was appended to it. */
-export function firstTurn(segment: Segment | undefined): Lsn | null {
-  if (segment === undefined) return null;
+/** The number of the turn to which the first part in the segment belongs. Null: no turn was appended to the segment, or its head is damaged. */
+function firstTurn(segment: Segment): Lsn | null {
   const head = Buffer.alloc(headerBytes);
   const descriptor = openSync(segment.path, 'r');
   try {
@@ -288,8 +287,20 @@ function readAll(descriptor: number, into: Buffer, position: number, name: strin
 /** Whether the archive has the whole of turn `lsn` + 1. */
 export function hasTurnAfter(directory: string, lsn: Lsn): boolean {
   const segments = existsSync(directory) ? listSegments(directory) : [];
-  // Turn `lsn` + 1 begins in the last segment that begins with an earlier turn, or in a later segment.
-  while (segments.length > 1 && (firstTurn(segments[1]) ?? lsn + 1) <= lsn) segments.shift();
-  for (const _ of readArchive(segments, lsn)) return true;
+  for (const _ of readArchive(segments.slice(firstNeeded(segments, lsn)), lsn)) return true;
   return false;
+}
+
+/**
+ * The index of the first segment in which turns after turn `lsn` may begin. A segment ends where the next one begins, which may be in the middle of
+ * a turn. Opens few segments, because their first turns ascend. A segment whose first turn is unknown counts as one of a later turn.
+ */
+export function firstNeeded(segments: readonly Segment[], lsn: Lsn): number {
+  let [from, to] = [0, Math.max(0, segments.length - 1)];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if ((firstTurn(segments[middle + 1]!) ?? Infinity) > lsn) to = middle;
+    else from = middle + 1;
+  }
+  return from;
 }

@@ -3,7 +3,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { archivedStore } from '../../runtime/commit-log/archive.ts';
-import { firstTurn } from '../../runtime/commit-log/log-reader.ts';
+import { firstNeeded } from '../../runtime/commit-log/log-reader.ts';
 import { listSegments } from '../../runtime/commit-log/segments.ts';
 import { manifestName, readManifest } from './manifest.ts';
 import { backupNamePattern, nameOf } from './write.ts';
@@ -80,11 +80,8 @@ export async function removeOldLogs(into: string, storeId: string | null): Promi
     const turn = oldest.get(store);
     if (turn === undefined && store === storeId) continue;
     const segments = listSegments(path);
-    // A segment ends where the next segment begins, which may be in the middle of a turn.
-    const isNeeded = (n: number): boolean => turn !== undefined && (firstTurn(segments[n + 1]) ?? Infinity) > turn;
-    const needed = segments.filter((_, n) => isNeeded(n));
-    for (const segment of segments) {
-      if (needed.includes(segment)) continue;
+    const unneeded = turn === undefined ? segments : segments.slice(0, firstNeeded(segments, turn));
+    for (const segment of unneeded) {
       await rm(segment.path, { force: true });
       removed.push(segment.path);
     }

@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { archiveOf } from '../../../runtime/commit-log/archive.ts';
+import { firstNeeded } from '../../../runtime/commit-log/log-reader.ts';
 import { headerBytes, writeHeader } from '../../../runtime/commit-log/part.ts';
-import { segmentPath } from '../../../runtime/commit-log/segments.ts';
+import { listSegments, segmentPath } from '../../../runtime/commit-log/segments.ts';
 import { newestBackupMs, removeOlder, removeOldLogs } from '../../../service/backup/kept.ts';
 import type { BackupManifest } from '../../../service/backup/manifest.ts';
 import { writeManifest } from './write-manifest.ts';
@@ -47,11 +48,46 @@ test('the log stays from the oldest turn of all backups on, whatever their times
   put(into, ahead, { number: 15, at: '2026-06-01T00:00:00.000Z' });
   const archive = archiveOf(into, storeId);
   mkdirSync(archive);
-  for (const number of [1, 2, 3, 4]) {
-    const header = Buffer.alloc(headerBytes);
-    const none = { epoch: 1, atUs: 0, checkpoint: 0, part: 0, bytes: 0, turnBytes: 0, turnChecksum: 0 };
-    writeHeader(header, { segment: number, lsn: 10 * (number - 1) + 1, ...none });
-    writeFileSync(segmentPath(archive, number), header);
-  }
+  for (const number of [1, 2, 3, 4]) writeFileSync(segmentPath(archive, number), headOf(number));
   expect(await removeOldLogs(into, storeId)).toEqual([segmentPath(archive, 1)]);
+});
+
+/** The head of a segment. Each segment begins with the turn after the ten turns of the segment before. */
+function headOf(number: number): Buffer {
+  const head = Buffer.alloc(headerBytes);
+  const none = { epoch: 1, atUs: 0, checkpoint: 0, part: 0, bytes: 0, turnBytes: 0, turnChecksum: 0 };
+  writeHeader(head, { segment: number, lsn: 10 * (number - 1) + 1, ...none });
+  return head;
+}
+
+test.each([
+  [0, 0],
+  [10, 0],
+  [11, 1],
+  [123_450, 12_344],
+  [123_451, 12_345],
+  [199_990, 19_998],
+  [199_991, 19_999],
+  [1_000_000, 19_999],
+])('of a long log few segments are opened to find the first that is needed after turn %i', (turn, index) => {
+  const path = join(directory(), 'segment');
+  let opened = 0;
+  const segments = Array.from({ length: 20_000 }, (_, n) => ({
+    number: n + 1,
+    bytes: headerBytes,
+    get path() {
+      opened++;
+      writeFileSync(path, headOf(n + 1));
+      return path;
+    },
+  }));
+  expect(firstNeeded(segments, turn)).toBe(index);
+  expect(opened).toBeLessThanOrEqual(40);
+});
+
+test('a segment whose head cannot be read is kept', () => {
+  const into = directory();
+  for (const number of [1, 2, 3, 4])
+    writeFileSync(segmentPath(into, number), number === 3 ? Buffer.alloc(headerBytes) : headOf(number));
+  expect([5, 15, 35, 45].map(turn => firstNeeded(listSegments(into), turn))).toEqual([0, 1, 1, 1]);
 });
