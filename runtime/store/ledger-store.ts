@@ -34,6 +34,9 @@ const segmentPart = 0.02;
  */
 const churnPart = 0.05;
 
+/** The files that a process that opens the ledger makes, even if it only reads: the locks of commits, of readers, and of LMDB. */
+const lockFiles = ['gate.lock', 'readers.lock', 'lock.mdb'] as const;
+
 export type StoreOptions = {
   readonly log?: LogSizes;
   /** How long the start watches a holder in another pid namespace. */
@@ -96,6 +99,7 @@ export function openReaderBeside(path: string): Reader {
  * `leave` is called. Call `leave` after closing the environment.
  */
 export function openBeside(path: string): { readonly lmdb: Lmdb<Table>; leave(): void } {
+  if (lockFiles.some(name => !existsSync(join(path, name)))) assertUser(path);
   const commitLock = openCommitLock(path);
   try {
     for (;;) {

@@ -12,7 +12,7 @@ import { openCommitLock } from '../../runtime/store/commit-lock.ts';
 import { changeCopy, openCopy } from '../../runtime/store/copies.ts';
 import { indexPath } from '../../runtime/store/index-store.ts';
 import { moveLogAside } from '../../runtime/store/ledger-recovery.ts';
-import { ledgerFile, livingOwner } from '../../runtime/store/ledger-store.ts';
+import { assertUser, ledgerFile, livingOwner } from '../../runtime/store/ledger-store.ts';
 import { renewStoreId } from '../../runtime/store/store-id.ts';
 import { copyFile, noteWriter, type OnBytes, partialEnding, removeLeftovers } from './files.ts';
 import { type BackupFile, type BackupManifest, BackupRefused, readManifest } from './manifest.ts';
@@ -42,7 +42,7 @@ export type Restored = {
 
 /**
  * Restores a backup. Throws BackupRefused if the backup is not whole, `into` has a state, is in use, or has another unlock key than the backup, or
- * `untilMs` cannot be reached.
+ * `untilMs` cannot be reached. Throws StoreFault if the process is root and `into` belongs to another user.
  */
 export async function restoreBackup(order: RestoreOrder): Promise<Restored> {
   const { into, untilMs, resumes, onBytes } = order;
@@ -53,6 +53,7 @@ export async function restoreBackup(order: RestoreOrder): Promise<Restored> {
   if (existsSync(ledgerFile(statePath)))
     throw new BackupRefused(`${statePath} has a state already; move it away, or name another directory`);
   assertUnused(statePath);
+  assertUser(statePath);
   assertNoOtherKey(statePath, manifest);
   makeDirectory(statePath, 0o700);
   removeLeftovers(statePath);

@@ -289,22 +289,35 @@ test.runIf(isRoot)('root writes nothing to the state of another user', async () 
   // Readers beside the service find their lock file, and need not create it.
   expect(readdirSync(data)).toContain('readers.lock');
   await other.finished('echo/handle', { n: 1 });
+  const backup = join(other.directory, 'backup');
+  expect((await headgate(['backup', backup, '--config', other.directory])).status).toBe(0);
   await other.kill9();
-  execFileSync('chown', ['-R', `${nobody}`, data]);
-  const into = join(other.directory, 'copy');
-  for (const words of [
-    ['state', 'info'],
-    ['backup', into],
-    ['backup', into, '--with-index'],
-    ['vault', 'rotate-key'],
-  ]) {
-    const { status, stderr } = await headgate([...words, '--config', other.directory]);
+  const give = () => execFileSync('chown', ['-R', `${nobody}`, data]);
+  const isRefused = async (...words: string[]) => {
+    const { status, stderr } = await headgate(words);
     expect([words, status, stderr]).toEqual([
       words,
       74,
       `headgate: ${data} belongs to user ${nobody}, who could not read what root writes there: run this command as that user\n`,
     ]);
-  }
-  const users = readdirSync(data, { recursive: true }).map(name => lstatSync(join(data, String(name))).uid);
-  expect(new Set(users)).toEqual(new Set([nobody]));
+    const users = readdirSync(data, { recursive: true }).map(name => lstatSync(join(data, String(name))).uid);
+    expect(new Set([...users, nobody])).toEqual(new Set([nobody]));
+  };
+  give();
+  const at = ['--config', other.directory];
+  const into = join(other.directory, 'copy');
+  await isRefused('state', 'info', ...at);
+  await isRefused('backup', into, ...at);
+  await isRefused('backup', into, '--with-index', ...at);
+  await isRefused('vault', 'rotate-key', ...at);
+
+  rmSync(data, { recursive: true });
+  mkdirSync(data);
+  give();
+  await isRefused('restore', backup, '--into', data);
+  rmSync(data, { recursive: true });
+  expect((await headgate(['restore', backup, '--into', data])).status).toBe(0);
+  give();
+  // A restored state lacks the files with which its readers lock it.
+  await isRefused('state', 'info', ...at);
 });
