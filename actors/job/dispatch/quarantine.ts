@@ -121,6 +121,8 @@ export class Quarantine {
     const lane = this.#state.lane(plugin);
     const hold = lane.holdOf(command);
     if (!hold?.isOfService) return hold !== null;
+    // The block stays in memory, because each turn asks again.
+    this.#state.load(job.open);
     return !isExempt(this.#state, job) || lane.holdOf(command, true) !== null;
   }
 }

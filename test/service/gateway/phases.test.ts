@@ -58,6 +58,7 @@ const gateway = shareGateway({
       finally: [
         { id: 'clean', uses: 'single' },
         { id: 'calls', call: 'patient', with: { list: [{}, {}] } },
+        { id: 'again', uses: 'failing', with: { times: 1 }, retry: { backoff_base: '1ms', backoff_max: '2ms' } },
       ],
     },
     {
@@ -362,6 +363,7 @@ test('a pause of the service does not hold the phases of a cancelled run, nor th
     work: ['steps cancelled'],
     clean: ['finally succeeded'],
     calls: ['finally succeeded'],
+    again: ['finally succeeded'],
     // Jobs of the run that `calls` has called.
     each: ['steps succeeded', 'steps succeeded'],
     all: ['steps succeeded'],

@@ -98,6 +98,27 @@ it('wakes retries that are due together over several turns, if a turn has no tim
   check(world);
 });
 
+it('keeps no block in memory for retries that become due while the service is paused', () => {
+  const world = new Simulation(config(plugins), { ...calm, error: 1 }, dice(1));
+  for (let block = 0; block < 5; block++) {
+    world.submit('fast', 'handle', {});
+    world.turn();
+  }
+  while ((world.isDue || world.held.length > 0) && world.step());
+  const target = { kind: 'system', name: '', command: null } as const;
+  const pause = { ...target, reason: null, by: 'test', untilUs: null, rejects: false };
+  world.tell({ kind: 'pause', replyTo: { ask: 0 }, pause });
+  world.nowUs += 3_600_000_000;
+  world.tell({ kind: 'alarm' });
+  world.turn();
+  expect(world.waitsOf(world.accepted[0]!)).toMatchObject({ reason: 'paused' });
+  expect(world.queue().lanes.find(lane => lane.plugin === 'fast')).toMatchObject({ queued: 5, held: 5 });
+  expect(world.loadedBlocks).toBe(0);
+  world.tell({ kind: 'resume', replyTo: { ask: 0 }, target, by: 'test' });
+  world.run();
+  check(world);
+});
+
 it('recovers the blocks of a state over several turns, if a turn has no time left', () => {
   const world = new Simulation(config(plugins), { ...calm, error: 1 }, dice(1));
   for (let block = 0; block < 3; block++) {

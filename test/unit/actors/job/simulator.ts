@@ -1,8 +1,16 @@
 // The job actor alone, step by step: its own clock, dice, store and hosts. Random lives of the whole ledger are in test/service/simulation.
-import { type InnerMessage, startJobActor } from '../../../../actors/job/actor.ts';
+import { type InnerMessage, type JobActor, startJobActor } from '../../../../actors/job/actor.ts';
 import type { HostSlotName } from '../../../../actors/job/dispatch/host-slot.ts';
 import { Gauges } from '../../../../actors/job/gauges.ts';
-import type { PipelineCalls, SubmitJobs, SubmitJobsReply, Waits, WaitsReply } from '../../../../actors/job/protocol.ts';
+import type {
+  JobMessage,
+  PipelineCalls,
+  SubmitJobs,
+  SubmitJobsReply,
+  SubmitReply,
+  Waits,
+  WaitsReply,
+} from '../../../../actors/job/protocol.ts';
 import { newestBlock } from '../../../../actors/job/records/block.ts';
 import type { QueueReply } from '../../../../actors/job/reports/queue-protocol.ts';
 import type { Config, PluginInstance } from '../../../../config/config.ts';
@@ -100,6 +108,7 @@ export class Simulation {
   readonly #faults: Faults;
   readonly #random: () => number;
   #loop!: Loop;
+  #job!: JobActor;
   /** Whether every turn has used up its time. */
   isSlow = false;
   #looks = 0;
@@ -134,7 +143,7 @@ export class Simulation {
         this.#due = true;
       },
       send: () => {},
-      reply: (_, value) => this.#replied(value as SubmitJobsReply | WaitsReply | QueueReply),
+      reply: (_, value) => this.#replied(value as SubmitJobsReply | SubmitReply | WaitsReply | QueueReply),
       onFailure: error => {
         throw error;
       },
@@ -157,6 +166,7 @@ export class Simulation {
       },
       startHost: ({ name }) => this.#host(name),
     });
+    this.#job = job;
     this.#loop.setHandler({
       begin: turn => job.begin(turn),
       receive(actor, message, turn) {
@@ -169,6 +179,11 @@ export class Simulation {
       },
     });
     toSelf({ kind: 'load' });
+  }
+
+  /** The number of open blocks that are decoded in memory, apart from blocks that were just accepted. */
+  get loadedBlocks(): number {
+    return [...this.#job.state.open.values()].filter(({ block, cachedBytes }) => block && cachedBytes === 0).length;
   }
 
   /** What a job that was accepted waits for. */
@@ -185,7 +200,7 @@ export class Simulation {
     return this.#queue!;
   }
 
-  tell(message: InnerMessage): void {
+  tell(message: InnerMessage | JobMessage): void {
     this.#loop.deliver('job', message);
   }
 
@@ -266,12 +281,13 @@ export class Simulation {
     this.tell({ kind: 'host_lost', slot, reason: 'killed', sentUpTo: Number.MAX_SAFE_INTEGER });
   }
 
-  #replied(reply: SubmitJobsReply | WaitsReply | QueueReply): void {
+  #replied(reply: SubmitJobsReply | SubmitReply | WaitsReply | QueueReply): void {
     if (reply.kind === 'accepted') {
-      for (let at = 0; at < reply.ids.length; at += jobIdBytes) {
-        this.accepted.push(formatId(reply.ids.subarray(at, at + jobIdBytes)));
+      const ids = 'ids' in reply ? reply.ids : reply.id;
+      for (let at = 0; at < ids.length; at += jobIdBytes) {
+        this.accepted.push(formatId(ids.subarray(at, at + jobIdBytes)));
       }
-      if (reply.rest) this.refused.push(reply.rest);
+      if ('rest' in reply && reply.rest) this.refused.push(reply.rest);
     } else if (reply.kind === 'refused') this.refused.push(reply.refusal);
     else if (reply.kind === 'queue') this.#queue = reply;
     else this.waits = reply.waits;
