@@ -101,6 +101,7 @@ function runAllNow(options: RunNowOptions, turn: Turn, ids: readonly JobId[]): O
     if (outcomes.length > 0 && turn.isSpent) break;
     outcomes.push(runNow(options, turn, id) ? 'done' : stillOf(readable(() => findJob(reader, id, blocks))));
   }
+  options.delayed.releaseBlocks(ids.slice(0, outcomes.length));
   return outcomes;
 }
 

@@ -10,7 +10,7 @@ import { firstAttempt } from '../open-attempt.ts';
 import type { PipelineCalls, RefusedWork } from '../protocol.ts';
 import { type Cancel, cancelText, putNote } from '../records/cancel.ts';
 import { pipelinePlugin } from '../records/job.ts';
-import type { OpenBlock } from '../records/open.ts';
+import { keyText, type OpenBlock } from '../records/open.ts';
 import type { JobTimes } from '../records/options.ts';
 import type { Timer } from '../records/timer.ts';
 import type { RunJobs } from '../run-jobs.ts';
@@ -51,7 +51,18 @@ export class Delayed {
   ask(turn: Turn, { id, runAtUs, delayMs }: RescheduleJob): RescheduleReply | RefusedWork {
     if (!this.#options.state.isLoaded) return { kind: 'refused', refusal: 'unavailable' };
     const atUs = runAtUs ?? turn.nowUs + delayMs! * 1000;
-    return { kind: 'reschedule', runAtUs: this.reschedule(turn, id, atUs) ? Math.max(atUs, turn.nowUs) : null };
+    const isDone = this.reschedule(turn, id, atUs);
+    this.releaseBlocks([id]);
+    return { kind: 'reschedule', runAtUs: isDone ? Math.max(atUs, turn.nowUs) : null };
+  }
+
+  /** Releases the decoded blocks of rescheduled jobs, because these jobs may wait long for their dispatch. */
+  releaseBlocks(ids: readonly JobId[]): void {
+    const { state } = this.#options;
+    for (const id of ids) {
+      const open = state.open.get(keyText(blockOf(id)));
+      if (open) state.releaseLoaded(open);
+    }
   }
 
   /**
@@ -220,7 +231,8 @@ export class Delayed {
 
   /**
    * Gives the delayed job or run another time. If this time has passed, the job or run is due at once. False: the job or run is not
-   * delayed, or waits in the queue of its schedule. Also false: its open record is unusable, or has not been read since the start.
+   * delayed, or waits in the queue of its schedule. Also false: its open record is unusable, or has not been read since the start. The
+   * decoded block stays in memory until `releaseBlocks`.
    */
   reschedule(turn: Turn, id: JobId, runAtUs: number): boolean {
     const { state } = this.#options;

@@ -14,12 +14,14 @@ export type RunNowOptions = { readonly state: JobState; readonly dispatcher: Dis
 /** Answers a RunNow. Until all unsettled jobs have been read since the start, refuses it, because the job may wait without being known. */
 export function askRunNow(options: RunNowOptions, turn: Turn, { id }: RunNow): RunNowReply | RefusedWork {
   if (!options.state.isLoaded) return { kind: 'refused', refusal: 'unavailable' };
-  return { kind: 'run_now', wasWaiting: runNow(options, turn, id) };
+  const wasWaiting = runNow(options, turn, id);
+  options.delayed.releaseBlocks([id]);
+  return { kind: 'run_now', wasWaiting };
 }
 
 /**
  * Lets a job that waits for a time run at once. False: the job does not wait for a time, or its open record is unusable. Must not be called
- * before all unsettled jobs have been read since the start.
+ * before all unsettled jobs have been read since the start. `Delayed.releaseBlocks` must follow.
  */
 export function runNow({ state, dispatcher, delayed }: RunNowOptions, turn: Turn, id: JobId): boolean {
   const open = state.open.get(keyText(blockOf(id)));
