@@ -338,7 +338,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
     cancels: state.cancels,
     awaited: state.awaited,
     holdsChanged,
-    refusal: (plugin, waitingRuns, isDelayed) => acceptor.refusal(plugin, waitingRuns, isDelayed),
+    refusal: (plugin, waitingRuns, mustWait) => acceptor.refusal(plugin, waitingRuns, mustWait),
     createJobs: (jobs, turn) => acceptor.create(turn, jobs),
     createRun: (pipeline, group, payload, turn) => runs.create(turn, pipeline, group, payload),
     createRuns: (pipeline, group, payloads, turn) => runs.createAll(turn, pipeline, group, payloads),

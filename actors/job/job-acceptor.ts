@@ -69,18 +69,22 @@ export class JobAcceptor {
   take(turn: Turn, message: NewCalls): SubmitJobsReply {
     const options = acceptedOptions(message.options, turn.nowUs);
     const isDelayed = isLater(options, turn.nowUs);
-    const refusal = this.#unknown(message) ?? this.refusal(message.plugin, 0, isDelayed);
-    if (refusal) return { kind: 'refused', refusal };
+    const unknown = this.#unknown(message);
+    if (unknown) return { kind: 'refused', refusal: unknown };
     const lane = this.#state.lane(message.plugin);
+    const isHeld = !isDelayed && lane.holdOf(message.command) !== null;
+    const refusal = this.refusal(message.plugin, 0, isDelayed || isHeld);
+    if (refusal) return { kind: 'refused', refusal };
     const pause = this.#state.pauses.rejecting(lane, message.command, message.submittedBy);
     if (pause && !message.waitsUnderPause) return refusedBy(pause);
     if (message.source && !message.payloads.every(payload => isWhole(this.#state.reader, payload))) return payloadGone;
     const ids: JobId[] = [];
     let rest: Refusal | null = null;
     for (const payload of message.payloads) {
-      rest = this.refusal(message.plugin, 0, isDelayed);
+      rest = this.refusal(message.plugin, 0, isDelayed || isHeld);
       if (rest) break;
       ids.push(this.#add(turn, message, options, isDelayed, payload));
+      if (isHeld) this.#state.waiting++;
     }
     const all = Buffer.concat(ids);
     if (message.idempotency) this.#idempotency.remember(message.idempotency, all, turn);
@@ -88,12 +92,12 @@ export class JobAcceptor {
   }
 
   /** Why no new work is accepted at the moment (`JobCalls` in protocol.ts). Null: new work is accepted. */
-  refusal(plugin?: string, waitingRuns = 0, isDelayed = false): Refusal | null {
+  refusal(plugin?: string, waitingRuns = 0, mustWait = false): Refusal | null {
     const { unsettled, waiting, scheduled, config } = this.#state;
     if (this.closed) return this.closed;
     const { queueDepthMax, waitingMax } = config.service;
     const allWaiting = waiting + scheduled;
-    if (isDelayed) return allWaiting + waitingRuns >= waitingMax ? 'too_many_waiting' : null;
+    if (mustWait) return allWaiting + waitingRuns >= waitingMax ? 'too_many_waiting' : null;
     if (unsettled - waiting + waitingRuns >= queueDepthMax) return 'queue_full';
     return allWaiting >= waitingMax && (plugin === undefined || this.#mayWait(plugin)) ? 'too_many_waiting' : null;
   }

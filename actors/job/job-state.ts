@@ -86,7 +86,7 @@ export class JobState {
   scheduled = 0;
   /** Whether all open blocks have been read since the start. */
   isLoaded = false;
-  /** How many unsettled jobs are held, by a pause or otherwise, as of the end of the previous turn. */
+  /** How many unsettled jobs are held, by a pause or otherwise: as of the end of the previous turn, and those of new calls of this turn. */
   waiting = 0;
   cachedBytes = 0;
   config!: Config;

@@ -193,9 +193,9 @@ export interface JobCalls {
   /**
    * Why no new work is accepted at the moment; null: new work is accepted. `plugin`: the plugin of a new job; absent: the work is a run,
    * which may call any plugin. `waitingRuns`: the number of runs that count in addition to the jobs: accepted runs that have not begun, and
-   * earlier runs of the same batch. `isDelayed`: whether the work is for a later time.
+   * earlier runs of the same batch. `mustWait`: whether the work is delayed or held.
    */
-  refusal(plugin?: string, waitingRuns?: number, isDelayed?: boolean): Refusal | null;
+  refusal(plugin?: string, waitingRuns?: number, mustWait?: boolean): Refusal | null;
   readonly idempotency: IdempotencyStore;
   readonly awaited: AwaitedJobs;
   /** Creates jobs for a step. They are never refused, because their run was accepted. */

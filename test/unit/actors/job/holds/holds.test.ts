@@ -134,6 +134,22 @@ it('held jobs leave room in the queue, and are bounded by a limit of their own',
   expect([world.accepted.length, world.refused.at(-1)]).toEqual([6, 'queue_full']);
 });
 
+it('calls of a held plugin count as waiting from the turn that accepts them', () => {
+  const world = new Simulation(config([plugin('fast'), plugin('gone')], 10, 60), calm, dice(1));
+  world.sealed.add('gone');
+  world.tell({ kind: 'holds_changed' });
+  world.turn();
+  const batch = (jobs: number) => world.submit('gone', 'handle', ...Array.from({ length: jobs }, () => ({})));
+  batch(50);
+  world.submit('fast', 'handle', {});
+  world.turn();
+  expect([world.accepted.length, ...world.refused]).toEqual([51]);
+  for (let message = 0; message < 3; message++) batch(8);
+  world.turn();
+  expect([world.accepted.length, ...world.refused]).toEqual([61, 'too_many_waiting', 'too_many_waiting']);
+  expect(world.queue().lanes.find(lane => lane.plugin === 'gone')).toMatchObject({ queued: 60, held: 60 });
+});
+
 it('once its held jobs have failed, a plugin is not refused because the jobs of another wait', () => {
   const waitingMax = 2;
   const bounded = (gone: PluginInstance) => config([gone, plugin('locked')], 10, waitingMax);
