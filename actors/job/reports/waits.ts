@@ -78,7 +78,8 @@ export function waitsOf(state: JobState, { pause }: Dispatcher, id: JobId, nowUs
 }
 
 function crowd(lane: Lane): string {
-  const { name, queued, running, instance } = lane;
+  const { name, queued, running, instance, probe } = lane;
   const bound = instance?.parallelism == null ? '' : `, parallelism ${instance.parallelism}`;
-  return `jobs of ${name}: ${queued} queued, ${running} with workers${bound}`;
+  const trial = probe ? `; the breaker of ${probe.plugin} is half open: one trial job runs at a time` : '';
+  return `jobs of ${name}: ${queued} queued, ${running} with workers${bound}${trial}`;
 }

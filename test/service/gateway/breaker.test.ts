@@ -70,6 +70,8 @@ test('while a breaker is half open, an instance that builds on its plugin runs o
   for (let count = 0; count < 4; count++) ids.push(await gateway.submit('built/handle', { gate: 'trial' }));
   await gateway.noted('start', ids[0]!);
   expect(await activeOf('built')).toBe(1);
+  const { detail } = (await gateway.waiting(ids[1]!, 'worker'))['waits_for'] as { readonly detail: string };
+  expect(detail).toMatch(/, 1 with workers; the breaker of base is half open: one trial job runs at a time$/);
   gateway.open('trial');
   expect((await gateway.allSettled(ids)).map(({ status }) => status)).toEqual(Array(4).fill('succeeded'));
   expect(await pauses()).toEqual([]);
