@@ -37,6 +37,8 @@ const beginnings: { readonly [reason: string]: string } = {
 
 function sentenceOf({ plugin, command, status, waits_for: waits, completed_at }: JobDocument): string {
   const name = `${plugin}.${command}`;
+  // A waiting job of a cancelled run is shown as cancelled before the service has written its end.
+  if (isSettled(status) && completed_at === null) return `${name} was ${status} with its run, and will not run`;
   if (isSettled(status)) return `${name} ended at ${formatAt(completed_at)}: ${status}`;
   if (waits === undefined) return status === 'running' ? `${name} is running` : `${name} is about to run`;
   const { reason, detail, since, until } = waits;

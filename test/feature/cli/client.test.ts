@@ -65,6 +65,13 @@ test.each(
   ]);
 });
 
+test('job why says of a job that is about to end with its run that it will not run', async () => {
+  const job = { job_id: 'j', status: 'cancelled', plugin: 'p', command: 'c', completed_at: null };
+  const url = await serve((_request, response) => response.end(JSON.stringify(job)));
+  const { stdout } = await headgate(['job', 'why', 'j', '--url', url]);
+  expect(stdout).toBe('p.c was cancelled with its run, and will not run\n');
+});
+
 test('job tree --json is one document where the answer breaks off: its last element says so', async () => {
   const url = await serve((_request, response) => {
     response.writeHead(200).write('[{"job_id":"a","status":"running"},{"job_id":"b"', () => response.destroy());
