@@ -1,5 +1,6 @@
 // The option `--tag key=text`, which gives a tag to the jobs of a call, or selects the jobs with a tag.
 import { InvalidArgumentError, Option } from 'commander';
+import { usageFailure } from '../failure.ts';
 
 /** Each tag as `key:text`, which is its form in a query. */
 export type TagOptions = { readonly tag?: readonly string[] };
@@ -14,13 +15,15 @@ function gatherTag(given: string, earlier: readonly string[] = []): readonly str
   return [...earlier, given.replace('=', ':')];
 }
 
-/** The tags as an object, for the body of a call. Undefined: the call has no tags. */
+/** The tags as an object, for the body of a call. Undefined: the call has no tags. Throws a usage failure if a key is given twice. */
 export function tagsOf({ tag = [] }: TagOptions): { readonly [key: string]: string } | undefined {
   if (tag.length === 0) return undefined;
-  return Object.fromEntries(
-    tag.map(one => {
-      const colon = one.indexOf(':');
-      return [one.slice(0, colon), one.slice(colon + 1)] as const;
-    }),
-  );
+  const tags = new Map<string, string>();
+  for (const one of tag) {
+    const colon = one.indexOf(':');
+    const key = one.slice(0, colon);
+    if (tags.has(key)) throw usageFailure(`--tag gives the tag ${key} more than once`);
+    tags.set(key, one.slice(colon + 1));
+  }
+  return Object.fromEntries(tags);
 }

@@ -188,6 +188,20 @@ test.each([
   expect(stderr).toContain('"headgate job watch j" follows it');
 });
 
+test.each([['plugin run p c'], ['pipeline run p'], ['job rerun x']])(
+  '%s with two values of one tag is wrong use, and starts nothing',
+  async line => {
+    let calls = 0;
+    const url = await serve((_request, response) => {
+      calls++;
+      response.writeHead(202).end('{"job_id":"j","status":"queued"}');
+    });
+    const words = [...line.split(' '), '--tag', 'a=1', '--tag', 'b=1', '--tag', 'a=2', '--url', url];
+    const { status, stderr } = await headgate(words);
+    expect([status, calls, stderr]).toEqual([2, 0, expect.stringContaining('--tag gives the tag a more than once')]);
+  },
+);
+
 test('job watch learns of an end without an event, also when the service was away at its first question', async () => {
   vi.useFakeTimers({ toFake: ['performance'] });
   onTestFinished(() => void vi.useRealTimers());
