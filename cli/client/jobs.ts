@@ -81,19 +81,26 @@ export type TreeJob = Omit<JobDocument, 'submitted_by' | 'attempt' | 'created_at
 
 /**
  * Fetches a job. With `whole`, payload and context are included whatever their size. With `waitMs`, the service waits up to this time
- * for the job to end.
+ * for the job to end. `signal` aborts the request.
  */
 export function fetchJob(
   client: Client,
   id: string,
-  { whole = false, waitMs }: { readonly whole?: boolean; readonly waitMs?: number | undefined } = {},
+  { whole = false, waitMs, signal }: FetchJobOptions = {},
 ): Promise<JobDocument> {
   const form = { job_id: true, status: true, plugin: true, command: true } as const;
-  return client.get<JobDocument>(`/job/${segment(id)}`, form, {
+  const query = {
     include: whole ? 'payload' : undefined,
     wait: waitMs === undefined ? undefined : `${Math.floor(waitMs)}ms`,
-  });
+  };
+  return client.get<JobDocument>(`/job/${segment(id)}`, form, query, { ...(signal && { signal }) });
 }
+
+type FetchJobOptions = {
+  readonly whole?: boolean;
+  readonly waitMs?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+};
 
 const unsuccessful = ['failed', 'timed_out', 'dead', 'cancelled'];
 

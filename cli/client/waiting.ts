@@ -12,6 +12,8 @@ import { fetchJob, isSettled, type JobDocument } from './jobs.ts';
 const quietMs = 500;
 /** The time between two updates of the progress. */
 const updateEveryMs = 1_000;
+/** The service delays its last answer until the limit of the wait. That answer may arrive this much later. */
+const lastAnswerMs = 2_000;
 
 /**
  * Waits until the job has ended. Throws a `CommandFailure` with exit status 5 if that takes longer than `limitMs`. While the service is
@@ -25,17 +27,19 @@ export async function settledJob(
 ): Promise<JobDocument> {
   const beganMs = performance.now();
   const waitedMs = (): number => performance.now() - beganMs;
+  const tooLate = limitMs === null ? undefined : AbortSignal.timeout(limitMs + lastAnswerMs);
   let wasUnavailable = false;
   for (let waitMs = quietMs; ; waitMs = updateEveryMs) {
     const leftMs = limitMs === null ? Number.POSITIVE_INFINITY : Math.max(0, limitMs - waitedMs());
     const sentMs = waitedMs();
-    const job = await fetchJob(client, id, { waitMs: Math.min(leftMs, waitMs) }).catch(error =>
-      unavailableOr(error, id),
-    );
+    const job = await fetchJob(client, id, { waitMs: Math.min(leftMs, waitMs), signal: tooLate }).catch(error => {
+      if (tooLate?.aborted) throw notSettled(id, unknownEnd, limitMs!);
+      return unavailableOr(error, id);
+    });
     const isUnavailable = job instanceof CommandFailure;
     if (!isUnavailable && isSettled(job.status)) return job;
     if (limitMs !== null && waitedMs() >= limitMs)
-      throw notSettled(id, isUnavailable ? 'without a known end' : `still ${job.status}`, limitMs);
+      throw notSettled(id, isUnavailable ? unknownEnd : `still ${job.status}`, limitMs);
     if (isUnavailable && !wasUnavailable) out.note(`no answer (${job.message}); asking again for job ${id}`);
     if (!isUnavailable && waitedMs() >= quietMs) out.progress(`${progressOf(job)}, ${formatMs(waitedMs())}`);
     wasUnavailable = isUnavailable;
@@ -60,6 +64,8 @@ function unavailableOr(error: unknown, id: string): CommandFailure {
   const hint = error.hint === null ? accepted : `${error.hint}\n${accepted}`;
   throw new CommandFailure(error.exitStatus, { ...error.problem, job_id: id }, error, hint);
 }
+
+const unknownEnd = 'without a known end';
 
 function notSettled(id: string, state: string, limitMs: number): Error {
   const detail = `job ${id} is ${state} after ${formatMs(limitMs)}; "headgate job watch ${id}" follows it`;

@@ -188,6 +188,20 @@ test.each([
   expect(stderr).toContain('"headgate job watch j" follows it');
 });
 
+test.each<[what: string, answer: (response: ServerResponse) => void]>([
+  ['gives no answer', () => {}],
+  ['does not complete its answer', response => response.writeHead(200).write('{')],
+])('--timeout is kept while the service %s', async (_, answer) => {
+  const url = await serve((request, response) => {
+    if (request.method === 'POST') return response.writeHead(202).end('{"job_id":"j","status":"queued"}');
+    return answer(response);
+  });
+  const words = ['plugin', 'run', 'p', 'c', '--timeout', '1s', '--json', '--url', url];
+  const { status, json, stderr } = await headgate(words);
+  expect([status, json.code, json.job_id]).toEqual([5, 'not_settled', 'j']);
+  expect(stderr).toContain('job j is without a known end after 1.00 s');
+});
+
 test.each([['plugin run p c'], ['pipeline run p'], ['job rerun x']])(
   '%s with two values of one tag is wrong use, and starts nothing',
   async line => {
