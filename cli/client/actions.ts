@@ -66,6 +66,8 @@ type Counted = { readonly matched: number; readonly sample: readonly string[]; r
 type Started = { readonly action_id: string; readonly matched: number; readonly up_to: string };
 
 const perSecondMax = 100_000;
+/** The longest wait for the answer to an action, because the service counts the jobs before it answers. */
+const countingMsMax = 290_000;
 
 const fromOption = new Option(
   '--from <time>',
@@ -158,9 +160,10 @@ export async function act(operation: JobOperation, { options, client, out }: Cli
   const { dryRun, limit, perSecond, reason, fromFailed } = options;
   const from = fromFailed && 'failed';
   const body = { do: operation, where: whereOf(options), from, limit, per_second: perSecond, reason };
+  const requestOptions = { answerMsMax: countingMsMax };
   if (dryRun) {
     const shape = { matched: true, sample: true, up_to: true } as const;
-    const counted = await client.post<Counted>('/actions', shape, { ...body, dry_run: true });
+    const counted = await client.post<Counted>('/actions', shape, { ...body, dry_run: true }, requestOptions);
     await out.answer(counted, () => [
       `${jobsText(counted.matched)}, as of ${formatAt(counted.up_to)}`,
       ...counted.sample,
@@ -170,7 +173,8 @@ export async function act(operation: JobOperation, { options, client, out }: Cli
     noteChildren();
     return;
   }
-  const started = await client.post<Started>('/actions', { action_id: true, matched: true, up_to: true }, body);
+  const shape = { action_id: true, matched: true, up_to: true } as const;
+  const started = await client.post<Started>('/actions', shape, body, requestOptions);
   await out.answer(started, () => [`${started.action_id} ${doing[operation]}: ${jobsText(started.matched)}`]);
   noteChildren();
   out.note(`"headgate action show ${started.action_id}" shows its progress`);

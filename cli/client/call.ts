@@ -119,7 +119,7 @@ async function submitBatch(path: string, file: string, call: ClientCall<CommandO
   const headers = { 'Content-Type': 'application/x-ndjson', ...keyHeader(call.options) };
   const { tag } = call.options;
   const target = `${path}/batch${queryText({ ...timesOf(call.options), tag })}`;
-  const answer = await client.post<AcceptedBatch>(target, { job_ids: true, accepted: true }, lines, headers);
+  const answer = await client.post<AcceptedBatch>(target, { job_ids: true, accepted: true }, lines, { headers });
   await out.answer(answer, () => answer.job_ids);
   const given = countLines(lines);
   if (answer.accepted === given) return exitStatus.ok;
@@ -156,7 +156,9 @@ export async function submit(
   const payload = options.payload === undefined ? undefined : await readJsonOption('--payload', options.payload, io);
   const others = { ...body, ...timesOf(options) };
   const given = payload === undefined ? others : withPayload(payload.text, others);
-  const accepted = await client.post<AcceptedJob>(path, { job_id: true }, given, keyHeader(options));
+  const accepted = await client.post<AcceptedJob>(path, { job_id: true }, given, {
+    headers: keyHeader(options),
+  });
   if (!waits) {
     await out.answer(accepted, () => [accepted.job_id]);
     return exitStatus.ok;

@@ -3,8 +3,11 @@ import { exitStatus } from '../exit-status.ts';
 import { CommandFailure, failure, type ProblemDocument, usageFailure } from '../failure.ts';
 import type { Address } from './address.ts';
 
-/** The longest wait for the head of the answer to one request. The service itself may delay an answer by up to 60 s (`?wait`). */
-const answerMsMax = 75_000;
+/**
+ * The longest wait for the head of the answer to one request, unless the caller gives another one. The service itself may delay an
+ * answer by up to 60 s (`?wait`).
+ */
+const answerMsMaxUsual = 75_000;
 
 type QueryValue = string | number | boolean | undefined;
 /** A list becomes one parameter for each of its values. */
@@ -45,14 +48,9 @@ export class Client {
     return readJson(await this.open('GET', path + queryText(query), undefined, more), form);
   }
 
-  /** A body of bytes is sent unchanged; `headers` must have its Content-Type, unless it is JSON. Any other body is sent as JSON. */
-  async post<Answer>(
-    path: string,
-    form: AnswerShape<Answer>,
-    body?: unknown,
-    headers: OpenOptions['headers'] = {},
-  ): Promise<Answer> {
-    return readJson(await this.open('POST', path, body, { headers }), form);
+  /** A body of bytes is sent unchanged; `more.headers` must have its Content-Type, unless it is JSON. Any other body is sent as JSON. */
+  async post<Answer>(path: string, form: AnswerShape<Answer>, body?: unknown, more: OpenOptions = {}): Promise<Answer> {
+    return readJson(await this.open('POST', path, body, more), form);
   }
 
   /**
@@ -78,8 +76,9 @@ export class Client {
   }
 
   async #send(token: string | null, method: string, path: string, body: unknown, more: OpenOptions): Promise<Response> {
+    const { answerMsMax = answerMsMaxUsual } = more;
     const tooLate = new AbortController();
-    const timer = setTimeout(() => tooLate.abort(new TooLate()), answerMsMax);
+    const timer = setTimeout(() => tooLate.abort(new Error(`no answer within ${answerMsMax / 1000} s`)), answerMsMax);
     const headers: Record<string, string> = { ...more.headers };
     if (token !== null) headers['Authorization'] = `Bearer ${token}`;
     if (body !== undefined) headers['Content-Type'] ??= 'application/json';
@@ -111,9 +110,9 @@ export class Client {
 type OpenOptions = {
   readonly signal?: AbortSignal;
   readonly headers?: { readonly [name: string]: string };
+  /** The longest wait for the head of the answer. `fetch` itself gives up after 300 s. */
+  readonly answerMsMax?: number;
 };
-
-class TooLate extends Error {}
 
 export function segment(name: string): string {
   // The URL parser resolves `.` and `..` as relative paths, even if they are written as `%2E`. With the percent sign escaped, the service
@@ -225,7 +224,6 @@ const untrusted: ReadonlySet<string> = new Set([
 
 /** Why a request failed, in words. An error that `fetch` throws has the reason in its `cause`. */
 function reasonOf(error: unknown): string {
-  if (error instanceof TooLate) return `no answer within ${answerMsMax / 1000} s`;
   const { cause } = error as { cause?: { code?: string; message?: string } };
   if (cause?.code === 'ECONNREFUSED') return 'connection refused; is it running? "headgate start" starts it';
   const said = cause?.message || cause?.code || (error as Error).message;

@@ -202,6 +202,20 @@ test.each<[what: string, answer: (response: ServerResponse) => void]>([
   expect(stderr).toContain('job j is without a known end after 1.00 s');
 });
 
+test.each([['job cancel'], ['job rerun'], ['job run-now'], ['job cancel --dry-run']])(
+  '%s over many jobs waits for minutes, because the service counts the jobs first',
+  async line => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const url = await serve((_request, response) => {
+      vi.advanceTimersByTime(280_000);
+      response.end(JSON.stringify({ action_id: 'a', matched: 1, sample: ['j'], up_to: '2026-11-21T09:00:00.000000Z' }));
+    });
+    const { status, json } = await headgate([...line.split(' '), '--status', 'failed', '--json', '--url', url]);
+    expect([status, json.matched]).toEqual([0, 1]);
+  },
+);
+
 test.each([['plugin run p c'], ['pipeline run p'], ['job rerun x']])(
   '%s with two values of one tag is wrong use, and starts nothing',
   async line => {
