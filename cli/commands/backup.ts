@@ -12,7 +12,7 @@ type Options = { readonly config?: string; readonly withVaultKey?: true; readonl
 const writeBackup = command<Options>({
   usage: 'backup <path>',
   description:
-    'copy the state as of one moment, also while a service is running on it; an existing directory gets a backup named by the time',
+    'copy the state as of one moment, even while a service is running on it; if the path is an existing directory, the backup is written into it and named after the time',
   examples: ['headgate backup /var/backups/headgate --config .', 'headgate backup ./before-upgrade'],
   options: [
     configOption(),

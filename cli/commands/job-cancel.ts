@@ -30,7 +30,10 @@ export const jobCancel = clientCommand<Options>({
   ],
   options: [
     new Option('--reason <text>', 'why; shown with the jobs'),
-    new Option('--detached', 'for a run: also cancel the runs that events of its jobs have started, and so on'),
+    new Option(
+      '--detached',
+      'for a run: also cancel the runs that events of its jobs have started, and in turn those that their events have started',
+    ),
     new Option('--force', 'also stop a run that is in its phase "finally"'),
     new Option('--wait', 'wait until jobs that were running have ended'),
     ...actOptions(),

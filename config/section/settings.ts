@@ -55,7 +55,7 @@ const service = field.closedMap(
     ),
     max_jobs_per_root: field.count(
       1,
-      'The maximum number of jobs that descend from one call or delivery; the next one ends as `dead`. Default: `10000000`.',
+      'The maximum number of descendants of a job or run that a call, a delivery or a schedule created; the next one ends as `dead`. Default: `10000000`.',
     ),
     plugin_env_passthrough: field.listOf(
       field.text('the name of an environment variable', 'A name.', { pattern: '^[A-Za-z_][A-Za-z0-9_]*$' }),

@@ -242,7 +242,8 @@ const cancelBody = Type.Object(
     reason: reasonSchema('Shown with the job.'),
     detached: Type.Optional(
       Type.Boolean({
-        description: 'For a run: also cancels the runs that events of its jobs have started, and so on.',
+        description:
+          'For a run: also cancels the runs that events of its jobs have started, and in turn those that their events have started.',
         default: false,
       }),
     ),

@@ -15,8 +15,8 @@ const preface = `# The command line
   \`./config.yaml\`, \`$XDG_CONFIG_HOME/headgate\` and \`/etc/headgate\` that exists.
 - Commands that call the service use \`--url\`, else \`HEADGATE_URL\`, else the configuration: the address that the running service
   wrote to \`<state.path>/api-address\`, else \`api.listen\`. An address from the configuration must belong to this machine.
-- These commands read what they can. The configuration may be invalid, and the environment variables of the service may be unset. If
-  \`api.listen\` cannot be read, the command assumes its default and says why on stderr.
+- Commands that call the service use as much of the configuration as they can read: it may be invalid, and the environment variables
+  of the service may be unset. If \`api.listen\` cannot be read, the command assumes its default and says why on stderr.
 - The token is \`HEADGATE_TOKEN\`, else the tokens of the configuration (scope \`*\` first, at most 7), then the token in
   \`<state.path>/api-token\`, which \`init\` or the first start created. If the service refuses one, the command tries the next. If it
   refuses all, a line on stderr names the tokens that could not be read.
@@ -49,8 +49,7 @@ export function cliPage(commands: readonly CommandDeclaration[]): string {
 }
 
 function sectionOf({ usage, description, statuses, options, examples }: CommandDeclaration): string {
-  const isClient = options.some(({ long }) => long === '--url');
-  const sentence = `${description[0]!.toUpperCase()}${description.slice(1)}.${isClient ? ' Calls the service.' : ''}`;
+  const sentence = `${description[0]!.toUpperCase()}${description.slice(1)}.${callOf(options)}`;
   const own = options.filter(({ long }) => !common.includes(long!));
   return [
     `## ${usage}`,
@@ -63,6 +62,13 @@ function sectionOf({ usage, description, statuses, options, examples }: CommandD
     '```',
     '',
   ].join('\n');
+}
+
+/** Whether the command calls the service, as a sentence. */
+function callOf(options: CommandDeclaration['options']): string {
+  const has = (name: string) => options.some(({ long }) => long === name);
+  if (!has('--url')) return '';
+  return has('--running') ? ' Calls the service only with `--running`.' : ' Calls the service.';
 }
 
 function optionLine({
