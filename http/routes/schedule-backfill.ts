@@ -41,7 +41,7 @@ const backfillSchedule = route({
   section: 'Control',
   summary: 'Starts an action that fires the occurrences of a period of the past that have not fired.',
   notes:
-    'Occurrences that have fired are left out, and so are those that the schedule still has to decide on. All others are started beside ' +
+    'Occurrences that have fired are left out, and so are those that the schedule itself may still fire. All others are started beside ' +
     'each other, oldest first, whatever `if_running` says. The schedule itself continues as before. At most ' +
     `${backfillMax} occurrences may lie between the two times. \`GET /action/{id}\` shows the progress, and \`POST /job/{action_id}/cancel\` ends it. ` +
     'In addition to `control:rw` the caller needs a scope that may run the target. At most ' +
