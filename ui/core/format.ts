@@ -68,12 +68,6 @@ function coarse(seconds: number): string {
   return `${Math.floor(seconds / 86_400)}${thin}d`;
 }
 
-/** The µs since the epoch of a time as the API writes it, with six digits after the second. */
-export function microseconds(time: string): number {
-  const digits = /\.(\d+)/.exec(time)?.[1] ?? '';
-  return Math.floor(Date.parse(time) / 1_000) * 1e6 + Number(digits.slice(0, 6).padEnd(6, '0'));
-}
-
 const pad = (n: number, width = 2) => String(n).padStart(width, '0');
 
 /** The exact time with the offset of the browser's time zone: `2026-11-24 02:05:09.123 +01:00`. */

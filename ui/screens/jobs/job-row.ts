@@ -1,5 +1,5 @@
 // A row of GET /jobs.
-import { microseconds } from '../../core/format.ts';
+import { microsOf } from '../run/timeline.ts';
 
 export type JobRow = {
   readonly job_id: string;
@@ -22,11 +22,11 @@ export type JobPage = {
 /** How long the job has run, until now if it still runs; null: it has not started. */
 export function ranUs({ started_at, completed_at, status }: JobRow, nowMs: number): number | null {
   if (started_at === null) return null;
-  if (completed_at !== null) return microseconds(completed_at) - microseconds(started_at);
-  return status === 'running' ? Math.max(0, nowMs * 1_000 - microseconds(started_at)) : null;
+  if (completed_at !== null) return microsOf(completed_at) - microsOf(started_at);
+  return status === 'running' ? Math.max(0, nowMs * 1_000 - microsOf(started_at)) : null;
 }
 
 /** How long the job waited before it started. */
 export function waitedUs({ created_at, started_at }: JobRow): number | null {
-  return started_at === null ? null : Math.max(0, microseconds(started_at) - microseconds(created_at));
+  return started_at === null ? null : Math.max(0, microsOf(started_at) - microsOf(created_at));
 }
