@@ -3,11 +3,11 @@ import { describe, expect, test } from 'vitest';
 import { rawMember, withMember } from '../../../ui/core/raw-json.ts';
 import {
   assemble,
+  bigInteger,
   errorsByField,
   fieldsOf,
   fieldsOfText,
   payloadProblem,
-  roundedInteger,
 } from '../../../ui/parts/run/payload-fields.ts';
 
 const schema = {
@@ -69,9 +69,11 @@ describe('a payload', () => {
 });
 
 describe('the text of a payload', () => {
-  test('has a problem if an integer would be rounded, which it names', () => {
-    expect(roundedInteger('{"text":"12345678901234567890","n":9007199254740991}')).toBeNull();
+  test('has a problem if an integer is beyond the limit of the API, which it names with the limit', () => {
+    expect(bigInteger('{"text":"12345678901234567890","n":9007199254740991}')).toBeNull();
     expect(payloadProblem('{"n":12345678901234567890}')).toContain('12345678901234567890');
+    // 2^53, which a number holds exactly.
+    expect(payloadProblem('{"n":9007199254740992}')).toContain('9007199254740992, which is beyond ±9007199254740991');
   });
 
   test.each(['', '[1]', 'null', '{"a":', '3'])('has a problem if it is no object: %j', text => {

@@ -87,8 +87,10 @@ export function jsonProblem(text: string): string | null {
   } catch (error) {
     return `is not JSON: ${(error as Error).message}`;
   }
-  const large = roundedInteger(text);
-  return large === null ? null : `has the integer ${large}, which would be rounded: send it as a string, "${large}"`;
+  const large = bigInteger(text);
+  return large === null
+    ? null
+    : `has the integer ${large}, which is beyond ±9007199254740991: send it as a string, "${large}"`;
 }
 
 /** What is wrong with the JSON text of a payload; null: nothing. */
@@ -96,8 +98,8 @@ export function payloadProblem(text: string): string | null {
   return jsonProblem(text) ?? (/^\s*\{/.test(text) ? null : 'is no object, such as {"name": "Ada"}');
 }
 
-/** The first integer of the JSON text that a number of JavaScript cannot hold exactly; null: there is none. */
-export function roundedInteger(text: string): string | null {
+/** The first integer of the JSON text beyond ±(2^53 − 1), which the API refuses; null: there is none. */
+export function bigInteger(text: string): string | null {
   for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g))
     if (/^-?\d+$/.test(token) && !Number.isSafeInteger(Number(token))) return token;
   return null;
