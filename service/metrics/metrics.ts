@@ -250,7 +250,7 @@ function ownFamilies({
     {
       name: 'headgate_backup_timestamp_seconds',
       type: 'gauge',
-      help: 'When the newest whole backup of this store in the directory of backups was written, in seconds since the epoch. 0: there is none.',
+      help: 'When the newest whole backup of this store in the directory of backups began, in seconds since the epoch. 0: there is none.',
       samples: single((backups.condition.newestMs ?? 0) / 1000),
     },
     {
