@@ -6,7 +6,7 @@ import { decodeRun } from '../../../actors/pipeline/records/run.ts';
 import { formatId, parseId } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { holds } from './broken.ts';
-import type { Commits, KnownJob } from './commits.ts';
+import { type Commits, errorOf, type KnownJob } from './commits.ts';
 import type { Dice } from './dice.ts';
 import type { HeldFrame } from './hosts.ts';
 
@@ -104,9 +104,16 @@ export class CancelModel {
 
   /** Whether somebody has requested a cancel of the job, or of a run around it. */
   isAsked(job: KnownJob): boolean {
-    const isEnded = (id: string) =>
-      this.#asked.has(id) || this.expired(this.#commits.find(id)!) || this.#commits.schedules.replaced.has(id);
-    return this.#around(job.id, isEnded) !== null || this.isDetached(job);
+    return this.#around(job.id, id => this.#isEnded(id)) !== null || this.isDetached(job);
+  }
+
+  /** As `isAsked`, without the cancels of runs around the job that do not reach it, because it belongs to `finally`. */
+  #isReached(job: KnownJob): boolean {
+    return this.#around(job.id, id => this.#isEnded(id), true) !== null || this.isDetached(job);
+  }
+
+  #isEnded(id: string): boolean {
+    return this.#asked.has(id) || this.expired(this.#commits.find(id)!) || this.#commits.schedules.replaced.has(id);
   }
 
   /**
@@ -140,11 +147,12 @@ export class CancelModel {
     }
     for (const job of this.#commits.jobs()) {
       if (this.#isDamaged(job.id)) continue;
-      const { status } = job.attempts.at(-1)!;
+      const { status, body } = job.attempts.at(-1)!;
       const answer = this.#answered.get(job.id);
       if (status === 'cancelled') {
         this.ended++;
-        const isSo = this.isAsked(job) || this.isOverdue(job);
+        const isByCaller = /^cancelled by (?!timeout: )/.test(errorOf(body));
+        const isSo = isByCaller ? this.#isReached(job) : this.isAsked(job) || this.isOverdue(job);
         holds(isSo, () => `${job.id} is cancelled, and nobody asked for it`);
       } else if (answer !== undefined) {
         if (status === 'timed_out' && this.isOverdue(job)) continue;
