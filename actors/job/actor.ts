@@ -16,7 +16,7 @@ import type { HostSlotName } from './dispatch/host-slot.ts';
 import { ExemptJobs } from './holds/exempt-jobs.ts';
 import type { HoldSources } from './holds/holds.ts';
 import type { PauseReply } from './holds/pause-protocol.ts';
-import { beginRequested, endInTime, endPause } from './holds/pausing.ts';
+import { beginRequested, endInTime, endPause, shortenPauses } from './holds/pausing.ts';
 import { Sandboxes, type TrySandbox } from './holds/sandboxes.ts';
 import { IdempotencyTable } from './idempotency.ts';
 import { JobAcceptor, refusedBy } from './job-acceptor.ts';
@@ -104,7 +104,7 @@ export type JobActor = Actor &
   };
 
 export function startJobActor(options: JobActorOptions): JobActor {
-  const { self, vault } = options;
+  const { self, vault, pipeline } = options;
   const attempt = options.trySandbox ?? (async () => null);
   const sandboxes = new Sandboxes(options.config, attempt, () => self({ kind: 'holds_changed' }));
   const sources: HoldSources = [['plugin', sandboxes.holdOf], ...(vault ? [['vault', vault.waitsFor] as const] : [])];
@@ -117,7 +117,6 @@ export function startJobActor(options: JobActorOptions): JobActor {
     ...(vault && { deliver: vault.deliver }),
   });
   const cancelling = new Cancelling(state, dispatcher, options.pipeline, options.outstanding?.cancels ?? new Set());
-  const { pipeline } = options;
   const delayed = new Delayed({ state, cancelling, runs, pipeline });
   const parts = { state, dispatcher, delayed, cancelling, acceptor, pipeline };
   const actions = new Actions(state, idempotency, openOperations(parts));
@@ -351,6 +350,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
     begin(turn) {
       if (!isFirstTurn) return;
       isFirstTurn = false;
+      shortenPauses(state, turn);
       // Hosts may still have frames that the previous actors sent.
       recovery.adopt(turn, dispatcher.adopt());
       cancelling.goOn(turn);

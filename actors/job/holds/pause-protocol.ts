@@ -2,11 +2,8 @@
 import type { ReplyTo } from '../../../runtime/turn.ts';
 import type { Pause, PauseTarget } from '../records/pause.ts';
 
-/** A requested pause (records/pause.ts). The ledger decides when it begins. */
-export type PauseRequest = Omit<Pause, 'sinceUs'> & {
-  /** How long the pause lasts, instead of `untilUs`. */
-  readonly lastsUs?: number;
-};
+/** A requested pause (records/pause.ts). The ledger decides when it begins. It has `lastsUs` or `untilUs` or, if it does not expire, neither. */
+export type PauseRequest = Omit<Pause, 'sinceUs'>;
 /** From the main thread: begin this pause. Answered with a PauseReply. */
 export type PauseTargetNow = {
   readonly kind: 'pause';

@@ -39,6 +39,16 @@ export class Pauses {
     turn.batch.put('pauses', Buffer.from(key), encodePause(pause));
   }
 
+  /** Makes the pauses that have a length, and began at a time that is still to come, begin now. */
+  shorten(turn: Turn): void {
+    const sinceUs = turn.nowUs;
+    for (const pause of this.#known.values()) {
+      const { lastsUs } = pause;
+      if (lastsUs !== undefined && pause.sinceUs > sinceUs)
+        this.put(turn, { ...pause, sinceUs, untilUs: sinceUs + lastsUs });
+    }
+  }
+
   /** Removes the pause of this target and returns it; null: there is none. */
   remove(turn: Turn, target: PauseTarget): Pause | null {
     const key = pauseKey(target);

@@ -7,10 +7,19 @@ import { breakerName, type Pause, type PauseTarget, restoreName } from '../recor
 import type { PauseRequest } from './pause-protocol.ts';
 
 /** Begins a requested pause. Its length counts from the time of the ledger, which may be ahead of the system's clock. */
-export function beginRequested(state: JobState, turn: Turn, { lastsUs, ...pause }: PauseRequest): Pause {
+export function beginRequested(state: JobState, turn: Turn, pause: PauseRequest): Pause {
   const sinceUs = turn.nowUs;
-  const untilUs = lastsUs === undefined ? pause.untilUs : sinceUs + lastsUs;
+  const untilUs = pause.lastsUs === undefined ? pause.untilUs : sinceUs + pause.lastsUs;
   return beginPause(state, turn, { ...pause, sinceUs, untilUs });
+}
+
+/**
+ * Called in the first turn. If the system's clock was ahead, and was set back before the start, the stored pauses may have begun in the
+ * future, and would last longer by as much as the clock was ahead.
+ */
+export function shortenPauses(state: JobState, turn: Turn): void {
+  state.pauses.shorten(turn);
+  state.reviewHolds();
 }
 
 /**
@@ -68,9 +77,10 @@ export function countEnd(state: JobState, turn: Turn, lane: Lane, hasFailed: boo
 
 function open(state: JobState, turn: Turn, { name, breaker }: Lane, reason: string): void {
   const sinceUs = turn.nowUs;
-  const untilUs = sinceUs + breaker!.limits.forMs * 1000;
+  const lastsUs = breaker!.limits.forMs * 1000;
   const target = { kind: 'plugin', name, command: null } as const;
-  beginPause(state, turn, { ...target, reason, by: breakerName, sinceUs, untilUs, rejects: false });
+  const times = { sinceUs, untilUs: sinceUs + lastsUs, lastsUs };
+  beginPause(state, turn, { ...target, reason, by: breakerName, ...times, rejects: false });
 }
 
 /**

@@ -21,6 +21,8 @@ export type Pause = PauseTarget & {
   readonly sinceUs: number;
   /** When the pause expires, in µs; null: it lasts until the target is resumed. */
   readonly untilUs: number | null;
+  /** How long the pause lasts from `sinceUs`. Absent: `untilUs` does not depend on `sinceUs`. */
+  readonly lastsUs?: number;
   /** Whether new calls and webhook deliveries for the target are refused, instead of waiting. */
   readonly rejects: boolean;
 };
@@ -46,8 +48,8 @@ export function pauseKey({ kind, name, command }: PauseTarget): string {
   return `${kind}\0${name}\0${command ?? ''}`;
 }
 
-export function encodePause({ reason, by, sinceUs, untilUs, rejects }: Pause): Uint8Array {
-  return pack([reason, by, sinceUs, untilUs, rejects]);
+export function encodePause({ reason, by, sinceUs, untilUs, rejects, lastsUs }: Pause): Uint8Array {
+  return pack([reason, by, sinceUs, untilUs, rejects, ...(lastsUs === undefined ? [] : [lastsUs])]);
 }
 
 /** The pause that a record describes. Null: the record is unusable. */
@@ -55,9 +57,10 @@ export function decodePause(key: Uint8Array, value: Uint8Array): Pause | null {
   const [kind = '', name, command] = Buffer.from(key).toString().split('\0');
   const known = pauseKinds.find(one => one === kind);
   if (known === undefined || name === undefined || command === undefined) return null;
-  const [reason, by, sinceUs, untilUs, rejects] =
-    unpack<[string | null, string, number, number | null, boolean]>(value);
-  return { kind: known, name, command: command === '' ? null : command, reason, by, sinceUs, untilUs, rejects };
+  const [reason, by, sinceUs, untilUs, rejects, lastsUs] =
+    unpack<[string | null, string, number, number | null, boolean, number?]>(value);
+  const target = { kind: known, name, command: command === '' ? null : command };
+  return { ...target, reason, by, sinceUs, untilUs, rejects, ...(lastsUs !== undefined && { lastsUs }) };
 }
 
 /** The target in words, such as `the plugin mailer`, `the command mailer.send`, `the pipeline import` or `the service`. */

@@ -8,7 +8,7 @@ import { cyclesOf } from '../../support/deep.ts';
 import { seededRandom } from '../crash/random.ts';
 import type { Settings } from '../gateway/configuration.ts';
 import { Gateway } from '../gateway/gateway.ts';
-import { worker } from '../gateway/sources.ts';
+import { echo, failing, worker } from '../gateway/sources.ts';
 import { until } from '../gateway/until.ts';
 import { workload } from './workload.ts';
 
@@ -68,6 +68,24 @@ test('a pause for a time holds while the ledger is ahead of a clock that was set
   const { body } = await gateway.call('POST', '/control/plugin/echo/pause', { for: '30m' });
   expect(Date.parse(String(body['until'])) - Date.parse(String(body['since']))).toBe(hourMs / 2);
   await gateway.waiting(await gateway.submit('echo/handle'), 'paused');
+});
+
+test('a breaker, and a pause for a time, wait no longer than that when the clock was set back before a start', async () => {
+  const { gateway, set } = withClock({
+    plugins: { echo, failing },
+    instances: { failing: { retry: { max_attempts: 1 }, breaker: { failures: 1, of: 1, for: '1s' } } },
+  });
+  set(2);
+  await gateway.start();
+  await gateway.settled(await gateway.submit('failing/handle'));
+  await gateway.call('POST', '/control/plugin/echo/pause', { for: '5s' });
+  const id = await gateway.submit('echo/handle');
+  await gateway.waiting(id, 'paused');
+  await gateway.kill9();
+  set(0);
+  await gateway.start();
+  expect((await gateway.settled(await gateway.submit('failing/handle'), endMsMax)).status).toBe('failed');
+  expect((await gateway.settled(id, endMsMax)).status).toBe('succeeded');
 });
 
 test(`${steps} steps of the clock hold nothing up, and lose nothing`, { timeout: 600_000 }, async () => {
