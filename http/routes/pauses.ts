@@ -223,7 +223,7 @@ function wrongCommand({ plugins }: Config, name: string, command: string): HttpP
   return mismatchProblem('invalid_request', [{ pointer: '/command', message }]);
 }
 
-/** When a pause ends by itself: at a time, or after `lastsUs`. Neither: it does not end by itself. */
+/** When a pause ends by itself: at a time that is `lastsUs` away, or after `lastsUs`. Neither: it does not end by itself. */
 type PauseEnd = { readonly kind: 'end'; readonly times: Pick<PauseRequest, 'untilUs' | 'lastsUs'> };
 
 function readEnd({ until, for: lasting }: PauseBody, nowUs: number): PauseEnd | HttpProblem {
@@ -239,6 +239,6 @@ function readEnd({ until, for: lasting }: PauseBody, nowUs: number): PauseEnd | 
   const us = parseTimestamp(until);
   if (us === undefined) return refuse('/until', 'must be an RFC 3339 time, such as 2026-01-31T12:00:00Z');
   const isInRange = us > nowUs && us <= nowUs + pauseUsMax;
-  if (isInRange) return { kind: 'end', times: { untilUs: Math.ceil(us) } };
+  if (isInRange) return { kind: 'end', times: { untilUs: Math.ceil(us), lastsUs: Math.ceil(us - nowUs) } };
   return refuse('/until', `must be in the future, at most ${pauseDaysMax} days away`);
 }

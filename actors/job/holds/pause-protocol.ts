@@ -2,7 +2,10 @@
 import type { ReplyTo } from '../../../runtime/turn.ts';
 import type { Pause, PauseTarget } from '../records/pause.ts';
 
-/** A requested pause (records/pause.ts). The ledger decides when it begins. It has `lastsUs` or `untilUs` or, if it does not expire, neither. */
+/**
+ * A requested pause (records/pause.ts). The ledger decides when it begins. `lastsUs`: how long the pause lasts. With `untilUs`: how far away
+ * that is by the system's clock.
+ */
 export type PauseRequest = Omit<Pause, 'sinceUs'>;
 /** From the main thread: begin this pause. Answered with a PauseReply. */
 export type PauseTargetNow = {

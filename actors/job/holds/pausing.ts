@@ -6,11 +6,16 @@ import { writeHoldEnd } from '../records/hold-ends.ts';
 import { breakerName, type Pause, type PauseTarget, restoreName } from '../records/pause.ts';
 import type { PauseRequest } from './pause-protocol.ts';
 
-/** Begins a requested pause. Its length counts from the time of the ledger, which may be ahead of the system's clock. */
-export function beginRequested(state: JobState, turn: Turn, pause: PauseRequest): Pause {
+/**
+ * Begins a requested pause. Its length counts from the time of the ledger, which may be ahead of the system's clock. That time then runs at
+ * half speed (runtime/clock.ts): when the clock reaches the requested end, at least half of the length has passed.
+ */
+export function beginRequested(state: JobState, turn: Turn, request: PauseRequest): Pause {
+  const { lastsUs, untilUs: endUs, ...pause } = request;
   const sinceUs = turn.nowUs;
-  const untilUs = pause.lastsUs === undefined ? pause.untilUs : sinceUs + pause.lastsUs;
-  return beginPause(state, turn, { ...pause, sinceUs, untilUs });
+  if (lastsUs === undefined) return beginPause(state, turn, { ...pause, sinceUs, untilUs: endUs });
+  const untilUs = endUs === null ? sinceUs + lastsUs : Math.max(endUs, sinceUs + Math.ceil(lastsUs / 2));
+  return beginPause(state, turn, { ...pause, sinceUs, untilUs, ...(untilUs !== endUs && { lastsUs }) });
 }
 
 /**

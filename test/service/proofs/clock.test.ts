@@ -55,7 +55,8 @@ test('the uptime does not follow the clock', async () => {
   expect(Number((await gateway.call('GET', '/healthz')).body['uptime_seconds'])).toBeLessThan(hourMs / 1000);
 });
 
-test('a pause for a time holds while the ledger is ahead of a clock that was set back', async () => {
+/** A service whose ledger is two hours ahead of the clock, which was set back. */
+async function startAhead(): Promise<Gateway> {
   const { gateway, set } = withClock({ plugins: workload.plugins });
   await gateway.start();
   set(2);
@@ -65,9 +66,32 @@ test('a pause for a time holds while the ledger is ahead of a clock that was set
     return Date.parse(created_at) - Date.now() > hourMs;
   });
   set(0);
+  return gateway;
+}
+
+test('a pause for a time holds while the ledger is ahead of a clock that was set back', async () => {
+  const gateway = await startAhead();
   const { body } = await gateway.call('POST', '/control/plugin/echo/pause', { for: '30m' });
   expect(Date.parse(String(body['until'])) - Date.parse(String(body['since']))).toBe(hourMs / 2);
   await gateway.waiting(await gateway.submit('echo/handle'), 'paused');
+});
+
+test('a pause until a time holds while the ledger is ahead, and ends when the clock has reached the time', async () => {
+  const gateway = await startAhead();
+  const pause = async (ms: number) => {
+    const { body } = await gateway.call('POST', '/control/plugin/echo/pause', {
+      until: new Date(Date.now() + ms).toISOString(),
+    });
+    return Date.parse(String(body['until'])) - Date.parse(String(body['since']));
+  };
+  // The time of the ledger runs at half speed.
+  expect(await pause(hourMs)).toBeGreaterThan(0.4 * hourMs);
+  const id = await gateway.submit('echo/handle');
+  await gateway.waiting(id, 'paused');
+  const lastsMs = await pause(5_000);
+  expect(lastsMs).toBeGreaterThan(0);
+  expect(lastsMs).toBeLessThanOrEqual(2_501);
+  expect((await gateway.settled(id, endMsMax)).status).toBe('succeeded');
 });
 
 test('a breaker, and a pause for a time, wait no longer than that when the clock was set back before a start', async () => {
