@@ -1,5 +1,6 @@
 // Schedules for the HTTP servers: the ledger runs, pauses and resumes them; lists are read from the store and the configuration.
 import type { RefusedWork, SubmitReply } from '../actors/job/protocol.ts';
+import type { BackfillTimes } from '../actors/job/records/action.ts';
 import type { RunSchedule, ScheduleReply } from '../actors/schedule/protocol.ts';
 import { firedRanges, hasFired } from '../actors/schedule/records/fired.ts';
 import { pastUntilMs, readSchedule } from '../actors/schedule/records/schedule.ts';
@@ -19,9 +20,9 @@ export const backfillMax = 10_000;
 export type ScheduleOptions = { readonly link: Link; readonly reader: Reader; readonly config: () => Config };
 /**
  * `matched`: the number of occurrences in the range of a backfill; `fired`: how many of them have fired, so that the backfill would skip them
- * (`hasFired`). Null: the range has more than `backfillMax` occurrences.
+ * (`hasFired`); `times`: what was counted. Null: the range has more than `backfillMax` occurrences.
  */
-export type BackfillCount = { readonly matched: number; readonly fired: number } | null;
+export type BackfillCount = { readonly matched: number; readonly fired: number; readonly times: BackfillTimes } | null;
 
 /** Writes a schedule as text. Lists keep the texts, not the views, because a view has a whole history. */
 type ShowSchedule = (view: ScheduleView) => string;
@@ -39,18 +40,19 @@ export function openSchedules({ link, reader, config }: ScheduleOptions) {
     nowMs: number,
   ): Sliced<BackfillCount> {
     const record = readSchedule(reader, id);
-    if (!record) return { matched: 0, fired: 0 };
+    const times = { recurrence, originMs: record?.originMs ?? nowMs };
+    if (!record) return { matched: 0, fired: 0, times };
     const untilMs = Math.min(toMs, pastUntilMs(record, nowMs));
     const ranges = [...firedRanges(reader, id, untilMs + 1)];
     let matched = 0;
     let fired = 0;
-    let due = nextDue(recurrence, fromMs - 1, record.originMs);
-    for (; due !== null && due <= untilMs; due = nextDue(recurrence, due, record.originMs)) {
+    let due = nextDue(recurrence, fromMs - 1, times.originMs);
+    for (; due !== null && due <= untilMs; due = nextDue(recurrence, due, times.originMs)) {
       if (++matched > backfillMax) return null;
       if (hasFired(record, ranges, due)) fired++;
       yield;
     }
-    return { matched, fired };
+    return { matched, fired, times };
   }
 
   function* shown(

@@ -336,12 +336,12 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
     }
   }
 
-  jobs.onBackfill((plan, cursor, turn) => {
+  jobs.onBackfill((place, turn) => {
     // The configuration is applied at the end of the first turn.
-    if (isFirstTurn) return { cursor, done: 0, fired: 0, isOver: false, waits: 'unavailable' };
-    const schedule = known(plan.schedule);
+    if (isFirstTurn) return { cursor: place.cursor, done: 0, fired: 0, isOver: false, waits: 'unavailable' };
+    const schedule = known(place.plan.schedule);
     if (schedule) touched.add(schedule);
-    return backfill({ reader, firer, turn, schedule, plan, cursor });
+    return backfill({ ...place, reader, firer, turn, schedule });
   });
 
   return {

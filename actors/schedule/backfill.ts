@@ -4,32 +4,32 @@ import { nextDue } from '../../runtime/calendar/recurrence.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { Refusal } from '../job/protocol.ts';
-import type { BackfillPlan } from '../job/records/action.ts';
 import type { Firer } from './firer.ts';
 import type { OpenSchedule } from './open-schedule.ts';
-import type { BackfillReport } from './protocol.ts';
+import type { BackfillPlace, BackfillReport } from './protocol.ts';
 import { type FiredRange, firedRanges, hasFired } from './records/fired.ts';
 import { pastUntilMs } from './records/schedule.ts';
 
 /** The maximum number of occurrences that one step handles. */
 export const backfilledPerTurnMax = 256;
 
-export type BackfillStep = {
+export type BackfillStep = BackfillPlace & {
   readonly reader: Reader;
   readonly firer: Firer;
   readonly turn: Turn;
   /** Undefined: the configuration no longer has the schedule, so the backfill ends. */
   readonly schedule: OpenSchedule | undefined;
-  readonly plan: BackfillPlan;
-  readonly cursor: Uint8Array | null;
 };
 
-export function backfill({ reader, firer, turn, schedule, plan, cursor }: BackfillStep): BackfillReport {
+export function backfill({ reader, firer, turn, schedule, plan, cursor, left }: BackfillStep): BackfillReport {
   if (!schedule) return { cursor, done: 0, fired: 0, isOver: true, waits: null };
   const { id, record } = schedule;
-  const { originMs } = record;
   // The record of a schedule that is off may still have an earlier recurrence.
-  const { recurrence } = schedule.definition!;
+  const { recurrence, originMs } = plan.times ?? {
+    recurrence: schedule.definition!.recurrence,
+    originMs: record.originMs,
+  };
+  const most = Math.min(left, backfilledPerTurnMax);
   const untilMs = Math.min(plan.toMs, pastUntilMs(record, Math.floor(turn.nowUs / 1_000)));
   const ranges = [...firedRanges(reader, id, untilMs + 1), ...firer.addedTo(schedule)];
   let lastMs = cursor === null ? plan.fromMs - 1 : dueOf(cursor);
@@ -37,8 +37,9 @@ export function backfill({ reader, firer, turn, schedule, plan, cursor }: Backfi
   let fired = 0;
   let range = null as FiredRange | null;
   let waits: Refusal | null = null;
-  let due = nextDue(recurrence, lastMs, originMs);
-  for (; due !== null && due <= untilMs && !isEnough(done + fired, turn); due = nextDue(recurrence, due, originMs)) {
+  const next = (afterMs: number) => nextDue(recurrence, afterMs, originMs);
+  let due = next(lastMs);
+  for (; due !== null && due <= untilMs && !isEnough(done + fired, most, turn); due = next(due)) {
     if (hasFired(record, ranges, due)) {
       fired++;
       if (range) firer.addRange(turn, schedule, range);
@@ -57,12 +58,12 @@ export function backfill({ reader, firer, turn, schedule, plan, cursor }: Backfi
   if (range) firer.addRange(turn, schedule, range);
   // A fired occurrence must not be later than `lastDueMs`. If the schedule is off, this step may have fired later ones.
   if (done > 0) schedule.change({ lastDueMs: Math.max(record.lastDueMs, lastMs) });
-  const isOver = due === null || due > untilMs;
+  const isOver = due === null || due > untilMs || done + fired >= left;
   return { cursor: done + fired > 0 ? cursorOf(lastMs) : cursor, done, fired, isOver, waits };
 }
 
-function isEnough(handled: number, turn: Turn): boolean {
-  return handled >= backfilledPerTurnMax || (handled > 0 && turn.isSpent);
+function isEnough(handled: number, most: number, turn: Turn): boolean {
+  return handled >= most || (handled > 0 && turn.isSpent);
 }
 
 function cursorOf(dueMs: number): Uint8Array {

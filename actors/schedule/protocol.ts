@@ -59,8 +59,10 @@ export type BackfillReport = {
   readonly waits: Refusal | null;
 };
 
+/** Where a backfill is. `left`: how many more occurrences it may handle. */
+export type BackfillPlace = { readonly plan: BackfillPlan; readonly cursor: Uint8Array | null; readonly left: number };
 /** Fires the next occurrences of a backfill after the cursor, as many as fit into the turn. */
-export type FireBackfill = (plan: BackfillPlan, cursor: Uint8Array | null, turn: Turn) => BackfillReport;
+export type FireBackfill = (place: BackfillPlace, turn: Turn) => BackfillReport;
 
 /** `unread`: the record of the job cannot be read at the moment. `over`: the job no longer waits in the queue of its schedule. */
 export type Released = 'released' | 'unread' | 'over';

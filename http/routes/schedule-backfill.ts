@@ -101,7 +101,7 @@ const backfillSchedule = route({
     const up_to = timestamp(nowUs);
     const plan = {
       operation: 'backfill' as const,
-      backfill: { schedule: id, fromMs, toMs },
+      backfill: { schedule: id, fromMs, toMs, times: counted.times },
       selection: noSelection,
       moment: { atUs: nowUs, block: new Uint8Array(0), commitUs: 0 },
       searchedUs: null,

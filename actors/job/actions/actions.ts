@@ -116,7 +116,8 @@ export class Actions {
   /** Handles a step of a backfill. The schedule actor decides how many occurrences the step handles. */
   #fill(turn: Turn, action: OpenAction): Omit<ActionStepReply, 'kind'> {
     const { plan, progress } = action;
-    const report = this.backfill?.(plan.backfill!, progress.cursor, turn);
+    const place = { plan: plan.backfill!, cursor: progress.cursor, left: plan.matched - takenBy(progress) };
+    const report = this.backfill?.(place, turn);
     const { cursor, done, fired, isOver, waits } = report ?? { ...progress, fired: 0, isOver: true, waits: null };
     const earlier = progress.skipped.already_fired ?? 0;
     const skipped = fired === 0 ? progress.skipped : { ...progress.skipped, already_fired: earlier + fired };

@@ -1,5 +1,6 @@
 // The table of open actions over many jobs. A record holds the plan and the progress of an action. When the action ends, its record is
 // removed, and the result of the action's job holds the counts.
+import type { Recurrence } from '../../../runtime/calendar/recurrence.ts';
 import type { JobId } from '../../../runtime/ids.ts';
 import { type JsonObject, pack, unpack } from '../../../runtime/packing.ts';
 import { readable } from '../../../runtime/store/set-aside.ts';
@@ -17,7 +18,14 @@ export const actionCommands = [...jobOperations, 'backfill'] as const;
  * The schedule whose occurrences a backfill fires, and the period of the past in which they lie: from `fromMs` to `toMs`, both
  * inclusive, in ms since the epoch.
  */
-export type BackfillPlan = { readonly schedule: string; readonly fromMs: number; readonly toMs: number };
+export type BackfillPlan = {
+  readonly schedule: string;
+  readonly fromMs: number;
+  readonly toMs: number;
+  /** The times of the schedule when the backfill was requested. Absent: an earlier version accepted the request. */
+  readonly times?: BackfillTimes;
+};
+export type BackfillTimes = { readonly recurrence: Recurrence; readonly originMs: number };
 
 /** Why an action left a job or an occurrence as it was. docs/engine.md explains the reasons for jobs. */
 export const skipReasons = [

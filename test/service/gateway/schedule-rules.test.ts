@@ -241,6 +241,35 @@ test('a backfill of a schedule that is off goes by its present times, up to now'
   expect(await backfill({ dry_run: true })).toEqual({ matched: 3, already_fired: 3 });
 });
 
+test('a reload with other times does not change what a running backfill fires', async () => {
+  const at = (often: string, rare: string) => ({
+    plugins: { worker },
+    schedules: [
+      { id: 'often', plugin: 'worker', payload: { gate: 'both' }, cron: often },
+      { id: 'rare', plugin: 'worker', payload: { gate: 'both' }, cron: rare },
+    ],
+    service: { max_queue_depth: 5 },
+  });
+  const { gateway } = await startClocked('2027-11-02T00:30:00Z', at('0 * * * *', '0 * * * *'));
+  const day = { from: '2027-11-01T00:00:00Z', to: '2027-11-01T23:00:00Z' };
+  const start = async (id: string) => {
+    const { body } = await gateway.call('POST', `/schedule/${id}/backfill`, day);
+    return async () => (await gateway.call('GET', `/action/${body['action_id']}`)).body;
+  };
+  const often = await start('often');
+  await until('it has filled the queue', async () => (await often())['done'] === 5);
+  const actions = [often, await start('rare')];
+  await gateway.reload(at('* * * * *', '0 0 1 1 *'));
+  gateway.open('both');
+  for (const action of actions) {
+    const ended = await until('it ends', async () => {
+      const body = await action();
+      return body['state'] !== 'running' && body;
+    });
+    expect(ended).toMatchObject({ state: 'succeeded', matched: 24, done: 24, skipped: {} });
+  }
+});
+
 test('the failure of an occurrence counts, also if more than the history shows have begun since', async () => {
   const code = `
 export const handle = ({ event: { schedule } }) =>

@@ -4,6 +4,7 @@ import { type ActionPlan, type ActionResult, noSelection } from '../../../actors
 import { headgatePlugin } from '../../../actors/job/records/job.ts';
 import { readSchedule } from '../../../actors/schedule/records/schedule.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
+import { backfillMax } from '../../../service/schedules.ts';
 import { holds } from './broken.ts';
 import { type Commits, partOf } from './commits.ts';
 import type { Dice } from './dice.ts';
@@ -40,7 +41,7 @@ export class Backfills {
       perSecond: null,
       reason: null,
       by: `backfill ${++this.#asked}`,
-      matched: 0,
+      matched: backfillMax,
     };
   }
 
