@@ -372,8 +372,9 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
     },
     close(turn) {
       for (const { id, status } of jobs.followed.takeEnded()) ended(turn, id, status);
+      // The record of a removed schedule may have been pruned, and another schedule may have its id since.
       for (const schedule of touched)
-        if (schedules.has(schedule.id)) putSchedule(turn.batch, schedule.id, schedule.record);
+        if (schedules.get(schedule.id) === schedule) putSchedule(turn.batch, schedule.id, schedule.record);
       touched.clear();
       firer.close();
       if (observations.length > 0) turn.tell('hub', { kind: 'observed', groups: observations } satisfies Observed);

@@ -270,6 +270,26 @@ test('a reload with other times does not change what a running backfill fires', 
   }
 });
 
+test('a job that outlives the record of its removed schedule leaves a later schedule with the same id as it is', async () => {
+  const without = { plugins: { seen } };
+  const daily = { ...without, schedules: [{ id: 'daily', plugin: 'seen', cron: '0 11 * * *' }] };
+  const { gateway, clock } = await startClocked('2027-11-01T10:30:00Z', daily);
+  const shown = () => gateway.call('GET', '/schedule/daily');
+  await gateway.call('POST', '/control/plugin/seen/pause', {});
+  clock.set('2027-11-01T11:00:00Z');
+  const job = await until('it has fired', async () => {
+    const { body } = await shown();
+    return (body['history'] as Firing[] | undefined)?.[0]?.job_id;
+  });
+  await gateway.reload(without);
+  clock.set('2027-12-15T00:10:00Z');
+  await until('its history is gone', async () => (await shown()).status === 404);
+  await gateway.reload(daily);
+  await gateway.call('POST', '/control/plugin/seen/resume', {});
+  expect((await gateway.settled(job)).status).toBe('succeeded');
+  expect((await shown()).body).toMatchObject({ state: 'active', history: [] });
+});
+
 test('the failure of an occurrence counts, also if more than the history shows have begun since', async () => {
   const code = `
 export const handle = ({ event: { schedule } }) =>
