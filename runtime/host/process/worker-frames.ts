@@ -113,7 +113,8 @@ export class WorkerFrames {
 
   /**
    * Gives back to the ledger the frame's tasks that no thread has begun. If a thread has begun the cancelled task, the cancel is sent to
-   * that thread, so that the task's signal fires. If the task has not ended after `cancelMsMax`, its thread is replaced.
+   * that thread, so that the task's signal fires. If the thread still loads the plugin's code, the task does not run, and is returned when the
+   * code is loaded (`#land`). If the task has not ended after `cancelMsMax`, its thread is replaced.
    */
   cancel(frameId: number, task: number, reason: string): void {
     const run = [...this.#runs].find(({ head }) => head.frameId === frameId);
@@ -122,6 +123,7 @@ export class WorkerFrames {
     this.#dropWaiting();
     const { slot } = run;
     if (task >= run.started || task < slot.answered) return;
+    slot.drop();
     this.#pool.cancel(slot.thread, { cancel: frameId, task, reason });
     setTimeout(() => {
       if (!this.#runs.has(run) || slot.answered > task || run.doom !== null) return;
@@ -161,7 +163,10 @@ export class WorkerFrames {
   #land(run: ThreadFrame): void {
     this.#running--;
     this.#launch();
-    if (this.#runs.delete(run)) this.#report(run);
+    if (!this.#runs.delete(run)) return;
+    this.#report(run);
+    // The thread has answered all tasks that it began, except one that was cancelled while the thread loaded its code.
+    this.#sender.returned(run.head.frameId, run.slot.answered, run.started, 'interrupted');
   }
 
   /** Called if the frame's thread died, is being stopped, or can run no more frames. The running task fails, and the later tasks are returned. */

@@ -81,6 +81,8 @@ async function runFrame(shared: SharedArrayBuffer): Promise<void> {
   const { deadlineMs } = frame.head;
   followWallClock();
   slot.enter('running', threadId);
+  // The only claimed task was cancelled while the code was loaded. The main thread returns it.
+  if (slot.isDropped) return;
 
   for (let startedMs = performance.now(); task >= 0; task = slot.claim()) {
     let settled = refused;

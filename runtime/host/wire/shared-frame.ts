@@ -7,8 +7,18 @@ import { outcomeHeadBytes, writeOutcome } from './outcome-message.ts';
 import type { Outcome } from './plugin-host.ts';
 
 /** The positions of the control words, each an Int32. */
-const words = { claimed: 0, count: 1, phase: 2, thread: 3, written: 4, answered: 5, room: 6, frameBytes: 7 } as const;
-const controlBytes = 32;
+const words = {
+  claimed: 0,
+  count: 1,
+  phase: 2,
+  thread: 3,
+  written: 4,
+  answered: 5,
+  room: 6,
+  frameBytes: 7,
+  dropped: 8,
+} as const;
+const controlBytes = 36;
 /**
  * The room for outcomes is `roomBase` bytes, plus this many bytes for each task: enough for outcomes with small bodies. An
  * outcome that does not fit is sent as a message.
@@ -57,6 +67,17 @@ export class SharedFrame {
    */
   takeBack(): number {
     return Math.min(Atomics.exchange(this.#control, words.claimed, this.count), this.count);
+  }
+
+  /**
+   * Called by the main thread when it cancels a task. If the thread still loads the plugin's code, it runs no task of the frame.
+   */
+  drop(): void {
+    Atomics.store(this.#control, words.dropped, 1);
+  }
+
+  get isDropped(): boolean {
+    return Atomics.load(this.#control, words.dropped) === 1;
   }
 
   get phase(): Phase {

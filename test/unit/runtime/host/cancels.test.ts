@@ -1,0 +1,29 @@
+// How cancelled tasks of a frame end, depending on how far their code has come.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, expect, it } from 'vitest';
+import { until } from '../../../service/gateway/until.ts';
+import { clearStages, Stage } from './stage.ts';
+
+afterEach(clearStages);
+
+it('a task that is cancelled while the code loads is returned, and never runs', async () => {
+  const stage = new Stage().plugin(
+    'p',
+    `import { existsSync, watch, writeFileSync } from 'node:fs';
+    const home = import.meta.dirname;
+    await new Promise(go => {
+      const watcher = watch(home, () => existsSync(home + '/go') && (watcher.close(), go()));
+      writeFileSync(home + '/loading', '');
+    });
+    export const handle = ({ payload }) => writeFileSync(home + '/entered-' + payload.n, '');`,
+  );
+  const file = (name: string) => join(stage.directory, 'plugins/p', name);
+  const ended = stage.frame('p', { payload: { n: 1 } });
+  await until('the code loads', () => existsSync(file('loading')));
+  await stage.cancel(0);
+  stage.write('p', 'go', '');
+  expect(await ended).toMatchObject({ outcomes: [], returned: [0], begun: [], lost: null });
+  expect(await stage.run('p', { payload: { n: 2 } })).toMatchObject({ verdict: 'ok' });
+  expect([1, 2].map(n => existsSync(file(`entered-${n}`)))).toEqual([false, true]);
+});
