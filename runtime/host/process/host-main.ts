@@ -117,7 +117,7 @@ function stop({ graceMs }: Stop): void {
   endWhenIdle();
 }
 
-/** Cancels the task, wherever it is, and confirms the cancel. If code of the task starts after that, it is soon stopped. */
+/** Cancels the task, wherever it is, and confirms the cancel. After that, a task that has not begun never begins. */
 function cancel({ frameId, task, reason }: ReturnType<typeof readTask>): void {
   for (const frames of all()) frames.cancel(frameId, task, reason);
   sender.cancelling(frameId, task);

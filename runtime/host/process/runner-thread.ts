@@ -11,6 +11,7 @@ import type { LearnedMask } from '../wire/mask.ts';
 import { tasksOf } from '../wire/outcome-message.ts';
 import type { Verdict } from '../wire/plugin-host.ts';
 import { resultOfFailure, type TaskResult, timeOutReason } from '../wire/response.ts';
+import { TaskClaims } from '../wire/task-claims.ts';
 import { type TaskPosition, ThreadStatus } from '../wire/thread-status.ts';
 import type { HostSender } from './host-sender.ts';
 import { RunnerFrame } from './runner-frame.ts';
@@ -32,6 +33,11 @@ export type RunnerThreadEvents = {
 
 type ThreadMessage = Loaded | TasksEnded | TasksReturned | ThreadIdle;
 
+/** A frame on the thread. */
+class ThreadFrame extends RunnerFrame {
+  readonly claims = TaskClaims.of(this.head.count);
+}
+
 export class RunnerThread {
   /** The time of `performance.now` at which the thread last became busy or idle, or began to load code. */
   sinceMs = performance.now();
@@ -42,7 +48,7 @@ export class RunnerThread {
   readonly #events: RunnerThreadEvents;
   readonly #status = new ThreadStatus();
   /** The unfinished frames, oldest first, by ticket (the number of a frame in this thread). */
-  readonly #runs = new Map<number, RunnerFrame>();
+  readonly #runs = new Map<number, ThreadFrame>();
   /** The tickets of the unfinished frames, by frame id. */
   readonly #tickets = new Map<number, number>();
   #ticket = 0;
@@ -86,11 +92,13 @@ export class RunnerThread {
     const nowMs = performance.now();
     if (!this.isBusy) this.sinceMs = this.#turnedMs = nowMs;
     const ticket = ++this.#ticket;
-    this.#runs.set(ticket, new RunnerFrame(head));
+    const run = new ThreadFrame(head);
+    this.#runs.set(ticket, run);
     this.#tickets.set(head.frameId, ticket);
     // Copies the frame, because otherwise the whole buffer behind this view would be copied to the thread.
     const own = new Uint8Array(bytes);
-    this.#thread.worker.postMessage({ ticket, bytes: own } satisfies GiveFrame, [own.buffer]);
+    const given: GiveFrame = { ticket, bytes: own, claims: run.claims.memory };
+    this.#thread.worker.postMessage(given, [own.buffer]);
   }
 
   /** Stops the thread if it blocks, or if it loads code for too long. */
@@ -112,14 +120,18 @@ export class RunnerThread {
   }
 
   /**
-   * Tells the thread to cancel a task. The thread returns a task that has not begun. For a running task, the thread sends an outcome at
-   * once, but the task's place stays taken until the handler settles. If the thread does neither within `cancelMsMax`, it is probably blocked,
-   * and is stopped.
+   * Cancels a task. A task that has not begun is returned, and never begins. A running task is cancelled by the thread, which sends its outcome
+   * at once, but the task's place stays taken until the handler settles. If the thread sends no outcome within `cancelMsMax`, it is probably
+   * blocked, and is stopped.
    */
   cancel(frameId: number, task: number, reason: string): void {
     const ticket = this.#tickets.get(frameId);
     const run = ticket === undefined ? undefined : this.#runs.get(ticket);
     if (run === undefined || !run.isOpen(task)) return;
+    if (run.claims.claim(task)) {
+      this.#return(frameId, task);
+      return;
+    }
     this.#thread.worker.postMessage({ cancel: ticket!, task, reason } satisfies CancelTask);
     const stopIfUnanswered = () => {
       if (this.#runs.get(ticket!) !== run || !run.isOpen(task) || this.#isEnding) return;
@@ -162,15 +174,17 @@ export class RunnerThread {
       }
     } else if ('returned' in message) {
       if (message.isSpent) this.#events.onSpent();
-      for (const [frameId, task] of message.returned) {
-        this.#sender.returned(frameId, task, task + 1, 'interrupted');
-        this.#end(frameId, task);
-      }
+      for (const [frameId, task] of message.returned) this.#return(frameId, task);
     } else {
       this.#isOver = true;
       this.#thread.reason ??= 'a task of its plugin did not end after its deadline or cancel';
       void this.#terminate();
     }
+  }
+
+  #return(frameId: number, task: number): void {
+    this.#sender.returned(frameId, task, task + 1, 'interrupted');
+    this.#end(frameId, task);
   }
 
   #end(frameId: number, task: number): void {

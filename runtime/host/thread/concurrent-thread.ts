@@ -20,6 +20,7 @@ import {
   type TaskResult,
   timeOutReason,
 } from '../wire/response.ts';
+import { TaskClaims } from '../wire/task-claims.ts';
 import { type TaskPosition, ThreadStatus } from '../wire/thread-status.ts';
 import { HandlerKit } from './handler-kit.ts';
 import type { CancelTask, Loaded } from './thread.ts';
@@ -42,8 +43,8 @@ const cancelMsMax = 1_000;
 export const beatMs = 50;
 
 export type ConcurrentData = ThreadData & { readonly status: SharedArrayBuffer };
-/** Gives the thread a frame. `ticket`: the frame's number in this thread. */
-export type GiveFrame = { readonly ticket: number; readonly bytes: Uint8Array };
+/** Gives the thread a frame. `ticket`: the frame's number in this thread. `claims`: the memory of the frame's `TaskClaims`. */
+export type GiveFrame = { readonly ticket: number; readonly bytes: Uint8Array; readonly claims: SharedArrayBuffer };
 /** Reports encoded outcomes, by frame. */
 export type TasksEnded = { readonly ended: readonly (readonly [frameId: number, written: Uint8Array])[] };
 /** Gives back tasks that have not begun. `isSpent`: the thread takes no more tasks. */
@@ -54,7 +55,12 @@ export type TasksReturned = {
 /** Reports that no task is running, except those whose handlers ignore their signals. The thread can be stopped. */
 export type ThreadIdle = { readonly over: true };
 
-type Open = { readonly ticket: number; readonly frame: FrameReader; readonly prepared: PreparedCommand };
+type Open = {
+  readonly ticket: number;
+  readonly frame: FrameReader;
+  readonly claims: TaskClaims;
+  readonly prepared: PreparedCommand;
+};
 type Waiting = { readonly open: Open; readonly task: number };
 type Job = Waiting & {
   readonly kit: HandlerKit;
@@ -70,13 +76,9 @@ const current = new AsyncLocalStorage<TaskPosition>();
 /** Masks the secrets of all recent tasks in every output, because the tasks share the variables of the plugin's module. */
 const secrets = new LearnedMask();
 let preparing: Promise<PreparedCommand> | null = null;
-let waiting: Waiting[] = [];
+const waiting: Waiting[] = [];
 /** The tasks whose handlers have returned a promise that has not settled. */
 const running = new Set<Job>();
-/** The frames that wait for the plugin's code, by ticket. */
-const loading = new Map<number, FrameReader>();
-/** The tasks of frames in `loading` that were cancelled and given back. */
-const dropped = new Set<string>();
 /** The number of tasks whose handlers were called and have not settled. */
 let underWay = 0;
 /** The number of tasks whose handlers have ignored the signal, and still have not settled. */
@@ -98,19 +100,18 @@ function reportCulprit(): void {
   sendOutcomes();
 }
 
-async function take({ ticket, bytes }: GiveFrame): Promise<void> {
+async function take({ ticket, bytes, claims: memory }: GiveFrame): Promise<void> {
   const frame = new FrameReader(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
   status.take(ticket);
   status.beat();
+  const claims = new TaskClaims(memory);
+  // If all tasks of the frame were cancelled, nothing of the plugin may begin for them, not even the loading of its code.
+  if (claims.areAll) return;
   if (frame.secrets !== null) secrets.learn(frame.secrets);
-  loading.set(ticket, frame);
   const prepared = await prepareOnce(frame);
-  loading.delete(ticket);
   followWallClock();
-  const open: Open = { ticket, frame, prepared };
-  for (let task = 0; task < frame.head.count; task++) {
-    if (dropped.size === 0 || !dropped.delete(`${ticket} ${task}`)) waiting.push({ open, task });
-  }
+  const open: Open = { ticket, frame, claims, prepared };
+  for (let task = 0; task < frame.head.count; task++) waiting.push({ open, task });
   // Sends earlier outcomes first, because they could not be sent any more if a new task blocked the thread.
   sendOutcomes();
   enterWaiting();
@@ -139,8 +140,10 @@ function enterWaiting(): void {
   }
 }
 
+/** Begins a task, unless it was cancelled. */
 function enter({ open, task }: Waiting): void {
   const { frame, ticket, prepared } = open;
+  if (!open.claims.claim(task)) return;
   const { deadlineMs } = frame.head;
   const job: Job = { open, task, kit: new HandlerKit(), startedMs: performance.now(), timer: null, isLate: false };
   const payload = unpack<Json>(frame.payload(task));
@@ -261,30 +264,20 @@ function becomeStale(job: Job): void {
   endWhenAlone();
 }
 
-function giveBack(unbegun: readonly { readonly open: Pick<Open, 'frame'>; readonly task: number }[]): void {
-  const returned = unbegun.map(({ open, task }) => [open.frame.head.frameId, task] as const);
+/** Gives back tasks that have not begun, except the cancelled ones, which the main thread gives back. */
+function giveBack(unbegun: readonly Waiting[]): void {
+  const returned = unbegun
+    .filter(({ open, task }) => open.claims.claim(task))
+    .map(({ open, task }) => [open.frame.head.frameId, task] as const);
   port.postMessage({ returned, isSpent } satisfies TasksReturned);
 }
 
-/**
- * Cancels a task. A task that has not begun is returned. A running task gets its outcome at once, and its signal fires; the task's place
- * stays taken until the handler settles.
- */
+/** Cancels a running task: it gets its outcome at once, and its signal fires. Its place stays taken until the handler settles. */
 function cancel({ cancel: ticket, task, reason }: CancelTask): void {
-  const isWanted = ({ open, task: other }: Waiting) => open.ticket === ticket && other === task;
-  const unbegun = waiting.filter(isWanted);
-  const job = [...running].find(isWanted);
-  const frame = loading.get(ticket);
-  if (frame !== undefined) {
-    dropped.add(`${ticket} ${task}`);
-    giveBack([{ open: { frame }, task }]);
-  } else if (unbegun.length > 0) {
-    waiting = waiting.filter(other => !isWanted(other));
-    giveBack(unbegun);
-  } else if (job !== undefined && !job.isLate) {
-    const settled = () => resultOfFailure(reason, false, job.kit.close() ?? undefined, 'error', secrets.mask);
-    endEarly(job, () => job.kit.cancel(reason), cancelMsMax, settled);
-  }
+  const job = [...running].find(({ open, task: other }) => open.ticket === ticket && other === task);
+  if (job === undefined || job.isLate) return;
+  const settled = () => resultOfFailure(reason, false, job.kit.close() ?? undefined, 'error', secrets.mask);
+  endEarly(job, () => job.kit.cancel(reason), cancelMsMax, settled);
 }
 
 function endWhenAlone(): void {

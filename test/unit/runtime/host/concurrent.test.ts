@@ -358,3 +358,25 @@ it('a thread whose tasks were all cancelled while its code loads is ended, and t
   const { outcomes } = await stage.frame('p', { payloads: [{ n: 1 }] });
   expect(outcomes).toMatchObject([{ task: 0, verdict: 'ok', result: { n: 1 } }]);
 });
+
+it('a task that is cancelled while another one blocks the thread is returned at once, and never runs', async () => {
+  const stage = concurrentStage().plugin(
+    'p',
+    `import { existsSync, writeFileSync } from 'node:fs';
+    const home = import.meta.dirname;
+    export const handle = ({ payload }) => {
+      writeFileSync(home + '/' + payload.name, '');
+      while (payload.blocks && !existsSync(home + '/go'));
+    };`,
+  );
+  const file = (name: string) => join(stage.directory, 'plugins/p', name);
+  const blocking = stage.frame('p', { payloads: [{ name: 'blocking', blocks: true }], concurrency: 2 });
+  await until('the thread is blocked', () => existsSync(file('blocking')));
+  const cancelled = stage.frame('p', { payloads: [{ name: 'cancelled' }], concurrency: 2 });
+  await stage.cancel(0);
+  expect(await cancelled).toMatchObject({ outcomes: [], returned: [0], begun: [] });
+  stage.write('p', 'go', '');
+  expect((await blocking).outcomes).toMatchObject([{ verdict: 'ok' }]);
+  await stage.frame('p', { payloads: [{ name: 'next' }], concurrency: 2 });
+  expect(['cancelled', 'next'].map(name => existsSync(file(name)))).toEqual([false, true]);
+});
