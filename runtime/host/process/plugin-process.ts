@@ -62,6 +62,11 @@ export class PluginProcess<Key> {
   #ids = 0;
   #requester: Requester<Key> | null = null;
   #failure: Omit<ProcessEnd, 'isCrash'> | null = null;
+  /**
+   * Whether the output of the process may still contain answers. False once an answer was invalid, or the process is being stopped; but a
+   * process for a single attempt that is stopped because of a cancel may still answer.
+   */
+  #mayAnswer = true;
   #mayEnd = false;
   #hasEnded = false;
 
@@ -73,7 +78,7 @@ export class PluginProcess<Key> {
     this.ended = program.ended.then(end => this.#end(end));
     if (!program.hasStarted) return;
     program.stdout.on('data', (chunk: Buffer) => {
-      if (this.#failure === null) this.#take(this.#stdout.push(chunk));
+      if (this.#mayAnswer) this.#take(this.#stdout.push(chunk));
     });
     program.stderr.on('data', (chunk: Buffer) => this.#stderr.push(chunk));
   }
@@ -138,6 +143,7 @@ export class PluginProcess<Key> {
   /** Ends the process although requests are unanswered, because their answers are no longer needed. */
   terminate(): void {
     this.#failure ??= { reason: 'ended with unanswered requests', verdict: 'timed_out', permanent: false };
+    this.#mayAnswer = false;
     this.#program.terminate();
   }
 
@@ -165,12 +171,14 @@ export class PluginProcess<Key> {
 
   #stop(reason: string, delayMs = killDelayMs): void {
     this.#failure ??= { reason, verdict: 'cancelled', permanent: false };
+    this.#mayAnswer = !this.#isPersistent;
     this.#program.terminate(delayMs);
   }
 
   /** Stops the process, because its oldest request is past its deadline. */
   expire(deadlineMs: number): void {
     this.#failure ??= { reason: timeOutReason(deadlineMs), verdict: 'timed_out', permanent: false };
+    this.#mayAnswer = false;
     this.#program.terminate();
   }
 
@@ -187,6 +195,7 @@ export class PluginProcess<Key> {
     if (fault !== null) {
       // The process is killed, because after an invalid answer, later answers could be assigned to the wrong requests.
       this.#failure ??= { reason: fault, verdict: 'error', permanent };
+      this.#mayAnswer = false;
       this.#program.kill();
     }
     if (answers.length > 0 || fault !== null) this.#requester?.onAnswers(answers);
@@ -221,7 +230,7 @@ export class PluginProcess<Key> {
     const how = end.kind === 'exit' ? endText(end) : '';
     // The text after the last line end is an answer, too. If the process is for a single attempt, its whole output is the answer. A valid
     // answer counts, whatever the exit status.
-    if (this.#failure === null && end.kind === 'exit') {
+    if (this.#mayAnswer && end.kind === 'exit') {
       this.#take(this.#stdout.end(), permanent && !this.#isPersistent, how);
     }
     const isQuiet = this.unanswered.size === 0 && (this.#mayEnd || (end.kind === 'exit' && end.code === 0));

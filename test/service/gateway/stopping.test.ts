@@ -37,6 +37,7 @@ const { appendFileSync, readFileSync } = require('node:fs');
 const { job_id: job, attempt, payload } = JSON.parse(readFileSync(0));
 const note = what => appendFileSync('../../journal', JSON.stringify({ job, attempt, what, name: String(process.pid) }) + '\\n');
 if (payload.deaf) process.on('SIGTERM', () => note('told'));
+if (payload.wins) process.on('SIGTERM', () => process.stdout.write('{"status":"ok","result":"all the same"}', () => process.exit()));
 note('start');
 setInterval(() => {}, 1000);
 `;
@@ -106,10 +107,17 @@ test.each([
   expect(await gateway.finished(command.replace(/\/.*/, '/passing'))).toMatchObject({ status: 'succeeded' });
 });
 
-test('code that succeeds after the signal has succeeded, and the cancel is shown', async () => {
-  const id = await running('threads/winning');
+test.each([
+  ['code that succeeds after the signal', 'threads/winning', {}],
+  ['a program that succeeds after SIGTERM', 'program/run', { wins: true }],
+])('%s has succeeded with its result, and the cancel is shown', async (_, command, payload) => {
+  const id = await running(command, payload);
   await cancel(id);
-  expect(await gateway.settled(id)).toMatchObject({ status: 'succeeded', cancel: { reason: 'enough' } });
+  expect(await gateway.settled(id)).toMatchObject({
+    status: 'succeeded',
+    result: { result: 'all the same' },
+    cancel: { reason: 'enough' },
+  });
 });
 
 test('with concurrency, the neighbours of a cancelled task go on', async () => {

@@ -7,6 +7,8 @@ import { clearStages, Stage } from './stage.ts';
 
 afterEach(clearStages);
 
+const ok = `echo '{"status":"ok"}'`;
+
 it('a task that is cancelled while the code loads is returned, and never runs', async () => {
   const stage = new Stage().plugin(
     'p',
@@ -26,4 +28,17 @@ it('a task that is cancelled while the code loads is returned, and never runs', 
   expect(await ended).toMatchObject({ outcomes: [], returned: [0], begun: [], lost: null });
   expect(await stage.run('p', { payload: { n: 2 } })).toMatchObject({ verdict: 'ok' });
   expect([1, 2].map(n => existsSync(file(`entered-${n}`)))).toEqual([false, true]);
+});
+
+it.each([
+  ['has answered and has not ended', ok, { verdict: 'ok' }],
+  ['answers when it is stopped', `finish() { ${ok}; exit; }; trap finish TERM`, { verdict: 'ok' }],
+  ['has written a part of its answer', `printf '{"status":"o'`, { verdict: 'error', error: 'cancelled' }],
+  ['has answered nothing', '', { verdict: 'error', error: 'cancelled' }],
+])('a cancelled task whose program %s ends accordingly', async (_, code, expected) => {
+  const stage = new Stage(1).plugin('p', `#!/bin/sh\n${code}\n: >begun\nsleep 60 & wait\n`);
+  const ended = stage.frame('p');
+  await until('the program has begun', () => existsSync(join(stage.directory, 'plugins/p/begun')));
+  await stage.cancel(0);
+  expect((await ended).outcomes).toMatchObject([expected]);
 });
