@@ -10,11 +10,12 @@ const lineCharsMax = 4_096;
 
 /**
  * Turns lines that the host and its threads write to stdout and stderr into log lines. Masks secrets before it cuts long lines, because a
- * part of a secret would not be recognized.
+ * part of a secret would not be recognized. The returned function must be called when the host ends: it forwards last lines that have no
+ * line end.
  */
-export function captureConsole(sender: HostSender, learned: LearnedMask): void {
+export function captureConsole(sender: HostSender, learned: LearnedMask): () => void {
   const budget = new Budget(sender);
-  for (const name of ['stdout', 'stderr'] as const) {
+  const endings = (['stdout', 'stderr'] as const).map(name => {
     let rest = '';
     const decoder = new StringDecoder('utf8');
     const stream = process[name];
@@ -32,7 +33,11 @@ export function captureConsole(sender: HostSender, learned: LearnedMask): void {
       if (typeof callback === 'function') process.nextTick(callback as () => void);
       return true;
     }) as typeof direct;
-  }
+    return () => take('\n');
+  });
+  return () => {
+    for (const end of endings) end();
+  };
 }
 
 class Budget {

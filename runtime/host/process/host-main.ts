@@ -36,7 +36,7 @@ const pipe = new Socket({ fd: pipeFd, readable: true, writable: true });
 // The host's key (wire/message.ts) is read before any plugin code is loaded, and stays in this thread.
 const sender = new HostSender(pipe, readFileSync(keyFd));
 const learned = new LearnedMask();
-captureConsole(sender, learned);
+const endConsole = captureConsole(sender, learned);
 const marks = new ProgramPids(setup.runDirectory, setup.name, setup.marksId);
 const processes = setup.isConcurrent
   ? new (await import('./concurrent-processes.ts')).ConcurrentProcesses(marks, setup.runDirectory, sender)
@@ -112,7 +112,10 @@ function stop({ graceMs }: Stop): void {
   for (const frames of ending) frames.returnUnstarted();
   const endWhenIdle = () => {
     if (ending.some(frames => !frames.idle) && performance.now() < endMs) setTimeout(endWhenIdle, 5);
-    else sender.end(die);
+    else {
+      endConsole();
+      sender.end(die);
+    }
   };
   endWhenIdle();
 }

@@ -212,6 +212,13 @@ describe('A worker plugin', () => {
   });
 });
 
+it('has a last printed line without a line end in the log once the host stops', async () => {
+  const stage = new Stage(1).plugin('p', `export const handle = () => { process.stdout.write('no line end'); };`);
+  expect(await stage.run('p')).toMatchObject({ verdict: 'ok' });
+  await stage.host.stop(0);
+  await stage.heard('log', /debug plugin output .*no line end/);
+});
+
 describe('A slow task', () => {
   // Takes 300 ms for `slow`; the tests wait for its outcome.
   const code = `export const handle = ({ payload }) =>
