@@ -7,10 +7,11 @@ import { isStoreFault } from '../runtime/store/fault.ts';
 import type { Engine } from '../service/engine.ts';
 import type { AnswerSink } from '../service/reads/reads.ts';
 import { admit, checkFraming, isReading, readBatchBody, readBody, tooLarge } from './admission.ts';
-import { type Authenticate, type Caller, may } from './auth.ts';
+import { type Caller, may } from './auth.ts';
 import { type BodyRoom, RequestBody } from './body.ts';
 import { givenRequestId, headerListOf, headerOf, type RequestHead, type RequestSource, readHead } from './head.ts';
-import { controlLine, lineKind, requestLine, type ServerLog } from './log.ts';
+import type { ListenerContext } from './listener-context.ts';
+import { controlLine, lineKind, requestLine } from './log.ts';
 import { type HttpProblem, isProblem, problem, problemHeaders, problemStatus, writeProblem } from './problem.ts';
 import { readQuery } from './query.ts';
 import { jsonType, noHeaders, problemType, type ResponseHead } from './response-head.ts';
@@ -19,21 +20,6 @@ import type { RouteTable } from './route-table.ts';
 import type { Match } from './router.ts';
 import type { ResponseTarget } from './transport/transport.ts';
 import { auditMisframed, vaultOpOf } from './vault-admission.ts';
-
-/** The parts and functions that all requests of a listener share. */
-export type ListenerContext = {
-  readonly engine: Engine;
-  readonly log: ServerLog;
-  readonly authenticate: Authenticate;
-  readonly room: BodyRoom;
-  readonly batchRoom: BodyRoom;
-  /** Whether the server accepts chunked bodies. */
-  readonly takesChunks: boolean;
-  /** Returns the routes under this configuration. Called for every request. */
-  table(config: Config): RouteTable;
-  nowMs(): number;
-  nextRequestId(): string;
-};
 
 type Reply = Answer | Promise<Answer> | undefined;
 
@@ -107,6 +93,10 @@ export class Exchange implements HttpCall, AnswerSink {
 
   onGone(forget: () => void): void {
     this.#forget = forget;
+  }
+
+  hold(): void {
+    if (this.#state === 'open') this.#res.hold();
   }
 
   nowMs(): number {
@@ -229,7 +219,7 @@ export class Exchange implements HttpCall, AnswerSink {
     const audited = this.#vaultOp !== null && isProblem(reply) ? this.#audited(this.#vaultOp, reply) : reply;
     if (!(audited instanceof Promise)) this.#answer(audited);
     else {
-      if (!isReading(this.#head.method)) this.#res.hold();
+      if (!isReading(this.#head.method) && !this.#route?.holdsLate) this.#res.hold();
       audited.then(
         answer => this.#answer(answer),
         error => this.#fail(error),

@@ -71,6 +71,8 @@ export interface HttpCall<P = unknown, Q = unknown, F = unknown> {
    * before.
    */
   onGone(forget: () => void): void;
+  /** For routes with `holdsLate`: from now on, further requests of the connection wait. Called when the work is about to be sent to the ledger. */
+  hold(): void;
   /**
    * The job that this call has submitted, or the job of the earlier call that it repeats. If the handler sets this field, the log line of the
    * request contains the job's id. Handlers of batches and actions do not set the field.
@@ -102,6 +104,11 @@ type Declaration<P extends string, Q extends Parameters, F> = {
    * `releaseBody`. `body` only describes the batch in OpenAPI and docs/reference.md.
    */
   readonly batch?: (config: Config) => BodyLimit;
+  /**
+   * Present if the handler works for long before it sends anything to the ledger. Such a handler calls `hold` just before it sends. Until then the
+   * service notices that the caller disconnects, on both HTTP servers.
+   */
+  readonly holdsLate?: true;
   /** The codes of refusals that the documents list, besides those that follow from access, method, query and body. */
   readonly problems?: readonly ProblemCode[];
   /** The answers of the route by status, excluding refusals. `type`: the media type if it is not JSON. */

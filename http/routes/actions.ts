@@ -123,6 +123,7 @@ const startAction = route({
     `At most ${actionsOpenMax} actions are open. ${idempotencyNotes}`,
   access: anyOf('control:rw'),
   body: startBody,
+  holdsLate: true,
   problems: [
     'forbidden',
     'invalid_idempotency_key',
@@ -191,6 +192,7 @@ const startAction = route({
       ...(reason !== undefined && { reason }),
       ...answer,
     });
+    call.hold();
     const reply = await engine.actions.start({ plan, payload, ...(idempotency && { idempotency }), asker: call });
     if (reply.kind === 'refused') return problem(reply.refusal, refusalDetails[reply.refusal]);
     // Another call with the same key may have started an action meanwhile.

@@ -72,6 +72,7 @@ const pluginBatch = route({
   query: optionParameters,
   body: batchBody,
   batch: batchLimit,
+  holdsLate: true,
   notes,
   problems: ['unknown_plugin', 'unknown_command', ...problems],
   answers,
@@ -93,6 +94,7 @@ const pipelineBatch = route({
   query: optionParameters,
   body: batchBody,
   batch: batchLimit,
+  holdsLate: true,
   notes,
   problems: ['unknown_pipeline', ...problems],
   answers,
@@ -114,7 +116,10 @@ function submitBatch(
 ): Promise<SubmitJobsReply | HttpProblem> {
   return inTurns(
     () => readSubmission(call, path, inputSchema, target),
-    batch => call.engine.submitAll(batch),
+    batch => {
+      call.hold();
+      return call.engine.submitAll(batch);
+    },
   );
 }
 

@@ -164,7 +164,7 @@ class UwsResponse implements ResponseTarget {
     });
   }
 
-  // If more requests follow in the same network packet, uWebSockets.js still handles them, but then closes the connection and aborts them.
+  // While reading is paused, uWebSockets.js does not notice that the caller disconnects. If more requests follow in the same network packet, uWebSockets.js still handles them, but then closes the connection and aborts them.
   // This happens before submissions are sent to the ledger, so the submissions of aborted requests are withdrawn.
   hold(): void {
     this.#res.pause();

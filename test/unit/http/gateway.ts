@@ -14,6 +14,7 @@ import { type Server, serve } from '../../../http/server.ts';
 import { encodeBody } from '../../../runtime/host/wire/outcome.ts';
 import { formatId, type JobId, jobId, makeBlockKeys } from '../../../runtime/ids.ts';
 import { openLink } from '../../../runtime/link.ts';
+import { PackedList, type StoredList } from '../../../runtime/packed-list.ts';
 import { type JsonObject, PacketPacker, PacketUnpacker, pack } from '../../../runtime/packing.ts';
 import type { Administration } from '../../../service/administration.ts';
 import type { Engine } from '../../../service/engine.ts';
@@ -34,6 +35,7 @@ import { bindHere } from './differences.ts';
 import { readAnswer } from './read-answer.ts';
 
 export const bodyBytesMax = 100_000;
+export const batchBytesMax = 32 * 2 ** 20;
 
 const sizeSchema: JsonObject = {
   type: 'object',
@@ -114,7 +116,7 @@ export function makeConfig(): Config {
       pluginEnvPassthrough: [],
     },
     state: { path: '/data', retention: { jobsMs: 1, jobsMax: 1 }, log: { segmentBytes: 2 ** 24, churnBytes: 2 ** 25 } },
-    api: { enabled: true, server: 'auto', listen: { host: '127.0.0.1', port: 0 }, bodyBytesMax, tokens },
+    api: { enabled: true, server: 'auto', listen: { host: '127.0.0.1', port: 0 }, bodyBytesMax, batchBytesMax, tokens },
     webhooks: { listen: { host: '127.0.0.1', port: 0 }, endpoints: [] },
     ...{ metrics: { listen: null, seriesMax: 5_000 }, ui: { enabled: true, path: '/ui' } },
     plugins: { echo },
@@ -134,7 +136,7 @@ const startedAtMs = 1_700_000_000_000;
 type Asked = {
   readonly kind: string;
   readonly replyTo: { readonly ask: number };
-  readonly payloads?: readonly Uint8Array[];
+  readonly payloads?: readonly Uint8Array[] | StoredList;
   readonly watch?: boolean;
 };
 
@@ -255,7 +257,8 @@ export class MemoryEngine implements Engine {
   /** The ledger's end of the link: keeps all submissions in memory. */
   #take(bytes: Uint8Array): void {
     for (const [actor, message] of this.#packets.unpacker.unpack<[string, Asked]>(bytes)) {
-      const { kind: _, replyTo, payloads = [], ...common } = message;
+      const { kind: _, replyTo, payloads: given = [], ...common } = message;
+      const payloads = 'all' in given ? new PackedList(given).values() : given;
       const answer = (value: unknown) => () => this.#reply?.(this.#packets.packer.pack([[replyTo.ask, value]]));
       if (this.refusal) this.#answer(answer({ kind: 'refused', refusal: this.refusal }));
       else if (actor === 'pipeline') {
