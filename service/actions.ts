@@ -23,7 +23,7 @@ import { formatId, type JobId, jobIdBytes } from '../runtime/ids.ts';
 import { type Link, type PendingAsk, ThreadGone } from '../runtime/link.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Reader } from '../runtime/store/store.ts';
-import { ReadsDown } from './reads/reads.ts';
+import { type Disconnectable, ReadsDown } from './reads/reads.ts';
 import type { ReadsClient } from './reads/reads-client.ts';
 import type { Counted } from './reads/selecting.ts';
 import { takenBack } from './submissions.ts';
@@ -44,9 +44,13 @@ export type CountedSelection = Counted & { readonly moment: Moment };
 export type ActionCalls = {
   /**
    * Counts the jobs that match now. Null if too many counts are running. Rejects with `ReadsDown` while the reads thread restarts. If the
-   * key `idempotency` is known, counts nothing and resolves to the reply for this key.
+   * key `idempotency` is known, counts nothing and resolves to the reply for this key. The count ends early if the caller disconnects.
    */
-  count(selection: Selection, idempotency?: IdempotencyKey | null): Promise<CountedSelection | SubmitReply | null>;
+  count(
+    selection: Selection,
+    caller: PendingAsk & Disconnectable,
+    idempotency?: IdempotencyKey | null,
+  ): Promise<CountedSelection | SubmitReply | null>;
   /** Resolves when the action is on disk, or refused. If the caller disconnects before the action is sent, no action is started. */
   start(action: NewAction): Promise<SubmitReply>;
   /** The open action with this id; undefined if the action has ended or never existed. */
@@ -70,7 +74,7 @@ export type ActionsOptions = {
 export function openActions({ link, reader, reads, stopping, log }: ActionsOptions): ActionDriver {
   let counts = 0;
 
-  async function count(selection: Selection, idempotency?: IdempotencyKey | null) {
+  const count: ActionCalls['count'] = async (selection, caller, idempotency) => {
     if (counts >= countsMax) return null;
     counts++;
     try {
@@ -78,11 +82,12 @@ export function openActions({ link, reader, reads, stopping, log }: ActionsOptio
       const reply = await link.ask<MomentReply | SubmitReply>('job', message);
       if (reply.kind !== 'moment') return reply;
       const { moment } = reply;
-      return { ...(await reads.countMatches(selection, moment)), moment };
+      const counted = caller.isGone ? null : await reads.countMatches(selection, moment, caller);
+      return counted === null ? takenBack : { ...counted, moment };
     } finally {
       counts--;
     }
-  }
+  };
 
   async function start({ asker, ...action }: NewAction): Promise<SubmitReply> {
     const recall = { asker, answer: takenBack };

@@ -269,7 +269,7 @@ async function countOf(
 ): Promise<CountedSelection | Answer> {
   const { engine } = call;
   try {
-    const counted = await engine.actions.count(selection, idempotency);
+    const counted = await engine.actions.count(selection, call, idempotency);
     if (counted === null) return problem('too_many_reads', 'too many selections are being counted');
     if ('matched' in counted) return counted;
     if (counted.kind === 'refused') return problem(counted.refusal, refusalDetails[counted.refusal]);

@@ -89,9 +89,12 @@ export class ReadsClient implements Reads {
     return this.#ask<Findings>({ kind: 'selfcheck' });
   }
 
-  /** Counts the jobs that match the filter of an action. */
-  countMatches(selection: Selection, moment: Moment): Promise<Counted> {
-    return this.#ask<Counted>({ kind: 'count_matches', selection, moment } satisfies CountQuery);
+  /** Counts the jobs that match the filter of an action. If the caller disconnects, the count ends early, with null. */
+  countMatches(selection: Selection, moment: Moment, call: Disconnectable): Promise<Counted | null> {
+    const link = this.#link;
+    const id = ++this.#lastId;
+    call.onGone(() => link?.tell('reads', { kind: 'drop', id }));
+    return this.#ask<Counted | null>({ kind: 'count_matches', id, selection, moment } satisfies CountQuery);
   }
 
   /** Finds the next jobs that match the filter of an action. */

@@ -19,7 +19,12 @@ import type { Sliced } from '../../runtime/slices.ts';
 import { type IndexTable, IndexUnavailable, type Reader } from '../../runtime/store/store.ts';
 import { candidatesMax } from './error-list.ts';
 
-export type CountQuery = { readonly kind: 'count_matches'; readonly selection: Selection; readonly moment: Moment };
+export type CountQuery = {
+  readonly kind: 'count_matches';
+  readonly id: number;
+  readonly selection: Selection;
+  readonly moment: Moment;
+};
 /** `searchedUs`: the time up to which logs were searched for words or a fingerprint, or jobs for tags; null if the filter has none of these. */
 export type Counted = MatchCount & { readonly searchedUs: number | null };
 
@@ -37,14 +42,14 @@ export type MatchPage = { readonly ids: Uint8Array; readonly isEnd: boolean };
 const pageMax = 8_192;
 
 export type Selecting = {
-  count(wanted: CountQuery): Sliced<Counted>;
+  count(wanted: Pick<CountQuery, 'selection' | 'moment'>): Sliced<Counted>;
   next(wanted: PageQuery): Sliced<MatchPage>;
 };
 
 export function openSelecting(reader: Reader, index: () => Reader<IndexTable>): Selecting {
   const names = new NameTable(reader);
 
-  function* count({ selection, moment }: CountQuery): Sliced<Counted> {
+  function* count({ selection, moment }: Pick<CountQuery, 'selection' | 'moment'>): Sliced<Counted> {
     const words = yield* candidates(selection, moment.commitUs);
     const spans = words ? spansOf(selection, words) : taggedSpans(selection, null);
     const counted = yield* countMatches({ reader, names, selection, moment, ...spans });

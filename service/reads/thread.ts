@@ -6,7 +6,7 @@ import type { LoadOptions } from '../../config/load.ts';
 import { openLink } from '../../runtime/link.ts';
 import { LoopDelay } from '../../runtime/loop-delay.ts';
 import { givenData, yieldToOthers } from '../../runtime/preloaded-thread.ts';
-import { type Sliced, Slices } from '../../runtime/slices.ts';
+import { Dropped, type Share, type Sliced, Slices } from '../../runtime/slices.ts';
 import { withSourceNames } from '../../runtime/source-names.ts';
 import { IndexReaders } from '../../runtime/store/index-readers.ts';
 import { openReader } from '../../runtime/store/ledger-store.ts';
@@ -16,12 +16,15 @@ import { ActiveReads } from './active-reads.ts';
 import { openAnswers } from './answers.ts';
 import { type Inspection, inspect } from './inspection.ts';
 import type { Read } from './reads.ts';
-import { type CountQuery, openSelecting, type PageQuery } from './selecting.ts';
+import { type Counted, type CountQuery, openSelecting, type PageQuery } from './selecting.ts';
 
 /** The data that the thread gets on startup. `path`: the state directory. */
 export type ReadsData = { readonly path: string; readonly loopDelay: SharedArrayBuffer };
 
-/** The messages to the thread. The reply to `begin` and to `more` is a chunk of the answer; null: the read was dropped. */
+/**
+ * The messages to the thread. The reply to `begin` and to `more` is a chunk of the answer; null: the read was dropped. `drop` also ends a count
+ * (`count_matches`), which then has the value null.
+ */
 export type ReadsMessage =
   | { readonly kind: 'begin'; readonly id: number; readonly read: Read; readonly replyTo: ReplyTo }
   | { readonly kind: 'more'; readonly id: number; readonly replyTo: ReplyTo }
@@ -52,6 +55,8 @@ function run({ path, loopDelay }: ReadsData): void {
   const activeReads = new ActiveReads(slices, openAnswers({ reader, index: () => indexes.current() }));
   /** How many selections of jobs for actions are in progress. They may use a reader of the index, which then must not be closed (`closeGone`). */
   let selections = 0;
+  /** The shares of the counts that are in progress, by id. */
+  const counts = new Map<number, Share>();
   const link = openLink({
     port: parentPort!,
     // A microtask sends finished chunks before the next slices begin.
@@ -60,8 +65,10 @@ function run({ path, loopDelay }: ReadsData): void {
   });
 
   function take(message: ReadsMessage): void {
-    if (message.kind === 'drop') activeReads.drop(message.id);
-    else void answer(message).then(value => link.reply(message.replyTo, value));
+    if (message.kind === 'drop') {
+      activeReads.drop(message.id);
+      counts.get(message.id)?.close();
+    } else void answer(message).then(value => link.reply(message.replyTo, value));
   }
 
   function answer(message: Exclude<ReadsMessage, { kind: 'drop' }>): Promise<unknown> {
@@ -74,9 +81,9 @@ function run({ path, loopDelay }: ReadsData): void {
       case 'selfcheck':
         return outcome(check);
       case 'count_matches':
-        return outcome(() => select(selecting.count(message)));
+        return outcome(() => count(message));
       case 'next_matches':
-        return outcome(() => select(selecting.next(message)));
+        return outcome(() => select(selecting.next(message), slices.share()));
       case 'try_sandboxes':
         return outcome(() => trySandboxes(message.asked));
       case 'inspect':
@@ -84,10 +91,23 @@ function run({ path, loopDelay }: ReadsData): void {
     }
   }
 
-  async function select<T>(work: Sliced<T>): Promise<T> {
+  async function count(wanted: CountQuery): Promise<Counted | null> {
+    const share = slices.share();
+    counts.set(wanted.id, share);
+    try {
+      return await select(selecting.count(wanted), share);
+    } catch (error) {
+      if (error instanceof Dropped) return null;
+      throw error;
+    } finally {
+      counts.delete(wanted.id);
+    }
+  }
+
+  async function select<T>(work: Sliced<T>, share: Share): Promise<T> {
     selections++;
     try {
-      return await slices.share().run(work);
+      return await share.run(work);
     } finally {
       selections--;
     }

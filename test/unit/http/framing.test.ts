@@ -3,6 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { pipelinedMax } from '../../../http/transport/node-connection.ts';
 import { unpack } from '../../../runtime/packing.ts';
+import { type ActionReads, countsMax, openActions } from '../../../service/actions.ts';
 import { can, server } from './differences.ts';
 import { bodyBytesMax, type Gateway, startGateway } from './gateway.ts';
 import { exchange, statuses, untilClosed } from './raw.ts';
@@ -373,6 +374,26 @@ describe('a call that works before it sends anything to the ledger', () => {
     else expect(second.text).toBe('');
     await sent(batch(4));
     await expect.poll(taken).toEqual(isAnswered ? [1, 2, 3, 4] : [1, 4]);
+  });
+
+  test('a count ends when its caller leaves, and makes room for another', async () => {
+    const { actions } = gateway.engine;
+    onTestFinished(() => void Object.assign(gateway.engine, { actions }));
+    const link = { ask: async () => ({ kind: 'moment', moment: { atUs: 1, commitUs: 1 } }) };
+    let begun = 0;
+    const countMatches: ActionReads['countMatches'] = (_selection, _moment, caller) => {
+      if (++begun > countsMax) return Promise.resolve({ matched: 7, sample: [], commands: [], searchedUs: null });
+      return new Promise(resolve => caller.onGone(() => resolve(null)));
+    };
+    Object.assign(gateway.engine, { actions: openActions({ link, reads: { countMatches } } as never) });
+    const dryRun = call('/actions', '{"do":"cancel","where":{"plugin":"echo"},"dry_run":true}');
+    const callers = await Promise.all(Array.from({ length: countsMax }, () => sent(dryRun)));
+    await expect.poll(() => begun).toBe(countsMax);
+    expect((await exchange(gateway.server.port, [dryRun], answered(1))).text).toContain('"code":"too_many_reads"');
+    for (const { socket } of callers) socket.destroy();
+    await expect.poll(left).toBe(countsMax);
+    expect((await exchange(gateway.server.port, [dryRun], answered(1))).text).toContain('"matched":7');
+    expect(gateway.faults).toEqual([]);
   });
 
   test('an action whose caller leaves while its jobs are counted is withdrawn', async () => {
