@@ -38,6 +38,8 @@ export class Exchange implements HttpCall, AnswerSink {
   #state: 'open' | 'streaming' | 'over' = 'open';
   /** Whether the answer is decided. Then the rest of the body is ignored. */
   #isDecided = false;
+  /** Whether the body was refused because other bodies needed its memory (`#giveWay`). */
+  #gaveWay = false;
   #forget: (() => void) | null = null;
   #resume: (() => void) | null = null;
   #blocked = false;
@@ -80,7 +82,7 @@ export class Exchange implements HttpCall, AnswerSink {
   }
 
   get isGone(): boolean {
-    return this.#state === 'over';
+    return this.#state === 'over' || this.#gaveWay;
   }
 
   header(name: string): string | undefined {
@@ -182,6 +184,7 @@ export class Exchange implements HttpCall, AnswerSink {
   /** Refuses this body, whose memory another body needs. The answer is sent later, because the server is handling a chunk of another request now. */
   #giveWay({ bytesMax }: BodyRoom): void {
     this.#isDecided = true;
+    this.#gaveWay = true;
     this.body = undefined;
     const detail = `the bodies that are arriving exceed ${bytesMax} bytes together, and this one is the oldest; send it again`;
     setImmediate(() => this.#answer(problem('unavailable', detail)));

@@ -54,7 +54,7 @@ export interface HttpCall<P = unknown, Q = unknown, F = unknown> {
   /** The value that `find` of the route returned. */
   readonly found: F;
   readonly requestId: string;
-  /** Whether the caller has disconnected or has been answered. */
+  /** Whether the caller has disconnected or has been answered, or is about to be refused because other bodies needed the memory of its body. */
   readonly isGone: boolean;
   nowMs(): number;
   /** The first header of this (lower-case) name. */

@@ -1,6 +1,9 @@
 // The server itself: starting, stopping, and handlers that misbehave.
-import { afterEach, describe, expect, test } from 'vitest';
-import { json, open, type Route, route } from '../../../http/route.ts';
+import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
+import { BodyRoom } from '../../../http/body.ts';
+import { Exchange } from '../../../http/exchange.ts';
+import { type HttpCall, json, open, type Route, route } from '../../../http/route.ts';
+import { makeRouteTable } from '../../../http/route-table.ts';
 import { makeRouter } from '../../../http/router.ts';
 import { bindHere } from './differences.ts';
 import { type Gateway, startGateway } from './gateway.ts';
@@ -95,6 +98,41 @@ describe('serve', () => {
     finish!();
     await new Promise(resume => setImmediate(resume));
     expect([gateway.faults, gateway.lines.map(line => line.status)]).toEqual([[], [null]]);
+  });
+
+  test('a call whose body gives way to another counts as gone at once, before it is refused', async () => {
+    const { engine } = await start();
+    const listener = await bindHere({ host: '127.0.0.1', port: 0 });
+    onTestFinished(() => listener.close());
+    const body = '{"n":1234}';
+    const room = new BodyRoom(body.length);
+    const calls: HttpCall[] = [];
+    const gone: boolean[] = [];
+    const table = makeRouteTable([
+      route({
+        method: 'POST',
+        path: '/batch',
+        ...{ section: '', summary: '', access: open, answers: {} },
+        batch: () => ({ bytesMax: body.length, setting: null }),
+        handle(call) {
+          calls.push(call);
+          gone.push(calls[0]!.isGone);
+          return new Promise(() => {});
+        },
+      }),
+    ]);
+    const shared = { engine, room, batchRoom: room, takesChunks: false, table: () => table, nowMs: Date.now } as const;
+    const nextRequestId = () => 'id';
+    const log = { debug: false, request() {}, refused() {}, control() {}, fault() {} };
+    const context = { ...shared, log, authenticate: () => undefined, nextRequestId };
+    listener.open({ begin: (response, request) => new Exchange(context, response).begin(request), nextRequestId });
+    const url = `http://127.0.0.1:${listener.port}/batch`;
+    const init = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body };
+    const first = fetch(url, init);
+    await expect.poll(() => gone).toEqual([false]);
+    void fetch(url, init).catch(() => {});
+    expect((await first).status).toBe(503);
+    expect(gone).toEqual([false, true]);
   });
 
   test('headers of a problem cannot end themselves', async () => {
