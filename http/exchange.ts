@@ -75,7 +75,7 @@ export class Exchange implements HttpCall, AnswerSink {
       this.#vaultOp = vaultOpOf(match, this.#head.path, this.#table.hasVault);
       const misframed = checkFraming(this.#head, this.#shared.takesChunks);
       if (misframed === null) this.#reply(this.#admit(match));
-      else this.#refuseFraming(misframed);
+      else this.#refuseFraming(misframed, match);
     } catch (error) {
       this.#fail(error);
     }
@@ -243,13 +243,14 @@ export class Exchange implements HttpCall, AnswerSink {
    * Answers a request with bad framing, and closes the connection, because a proxy in front may have found a different end of the request. The answer
    * does not wait for the audit trail: meanwhile the server would read the following bytes as another request.
    */
-  #refuseFraming(refusal: HttpProblem): void {
+  #refuseFraming(refusal: HttpProblem, match: Match): void {
     if (this.#vaultOp !== null) {
       const recorded = auditMisframed(this.engine.vault, this.#vaultOp, this.#head.authorization, refusal.code);
       recorded.catch(error => this.#shared.log.fault(error, this.requestId));
     }
     const status = problemStatus(refusal);
     this.#res.respondLast(this.#responseHead(status, problemType, noHeaders), writeProblem(refusal, this.requestId));
+    if (typeof match === 'object' && this.#head.method === 'post') match.place.routes.POST?.refused?.(refusal);
     this.#finish(status);
   }
 

@@ -118,7 +118,7 @@ type Declaration<P extends string, Q extends Parameters, F> = {
   /** Looks up the names in the path before the body is read. Returns the value for `found`, or a refusal. */
   find?(call: HttpCall<Params<P>, unknown, unknown>): F | HttpProblem;
   handle(call: HttpCall<Params<P>, QueryValues<Q>, F>): Answer | Promise<Answer>;
-  /** Called for every refusal of a request that has passed admission (`admission.ts`). */
+  /** Called for every refusal of a request that has passed admission (`admission.ts`), or was refused for its framing. */
   refused?(problem: HttpProblem): void;
 };
 

@@ -11,7 +11,7 @@ import { DeliveryEvents } from '../../../http/webhooks/delivery-events.ts';
 import { serveWebhooks } from '../../../http/webhooks/listener.ts';
 import { bindHere } from '../../unit/http/differences.ts';
 import { MemoryEngine, makeConfig } from '../../unit/http/gateway.ts';
-import { exchange, statuses } from '../../unit/http/raw.ts';
+import { exchange, statuses, untilClosed } from '../../unit/http/raw.ts';
 import { keys, sign } from './sender.ts';
 
 const key = keys.plain;
@@ -99,6 +99,15 @@ test('while the service stops every delivery is 503, whatever its path, and heal
   expect(await send()).toContain('"code":"stopping"');
   expect(await (await fetch(`http://127.0.0.1:${server.port}/healthz`)).json()).toMatchObject({ status: 'stopping' });
   expect((await fetch(`http://127.0.0.1:${server.port}/webhook/none`, { method: 'POST' })).status).toBe(503);
+});
+
+test('a delivery that is refused for its framing is told of too', async () => {
+  const twice = whole.replace('Host: x', 'Host: x\r\nHost: y');
+  expect(statuses((await untilClosed(server.port, twice)).text)).toEqual([400]);
+  const fields = { endpoint: 'e', status: 400, code: 'malformed_request' };
+  expect(told).toMatchObject([{ type: 'webhook.rejected', fields }]);
+  await untilClosed(server.port, twice.replace('POST', 'PUT'));
+  expect(told).toHaveLength(1);
 });
 
 test('a body that comes byte by byte is the body that was signed', async () => {
