@@ -73,7 +73,7 @@ export class Exchange implements HttpCall, AnswerSink {
       const match = this.#table.router.match(this.#head.path);
       if (typeof match === 'object') this.#pattern = match.place.path;
       this.#vaultOp = vaultOpOf(match, this.#head.path, this.#table.hasVault);
-      const misframed = checkFraming(this.#head, this.#shared.takesChunks);
+      const misframed = req.fault ?? checkFraming(this.#head, this.#shared.takesChunks);
       if (misframed === null) this.#reply(this.#admit(match));
       else this.#refuseFraming(misframed, match);
     } catch (error) {

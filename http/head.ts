@@ -1,7 +1,11 @@
 // Copies the head of a request, which the HTTP server offers only for a short time, and checks the framing of the request.
 
+import type { HttpProblem } from './problem.ts';
+
 /** A request head as the HTTP server offers it, valid until `RequestHandler.begin` returns. Method and header names are in lower case. */
 export interface RequestSource {
+  /** The refusal of a request that the server has parsed and does not accept; null or absent: it accepts the request. */
+  readonly fault?: HttpProblem | null;
   getMethod(): string;
   getUrl(): string;
   getQuery(): string | undefined;

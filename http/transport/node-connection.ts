@@ -3,8 +3,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { type HttpProblem, problem, problemHeaders, problemStatus, writeProblem } from '../problem.ts';
-import { headText, problemType } from '../response-head.ts';
-import { faultOf, NodeRequest } from './node-request.ts';
+import { headText, problemType, type ResponseHead } from '../response-head.ts';
+import { NodeRequest } from './node-request.ts';
 import { type ConnectionContext, NodeResponse } from './node-response.ts';
 import { idleMsMax, type RequestHandler } from './transport.ts';
 
@@ -15,7 +15,7 @@ import { idleMsMax, type RequestHandler } from './transport.ts';
 export const pipelinedMax = 128;
 /** While a body arrives, at least this many bytes must arrive every `idleMsMax`: 16 KiB a second, as in uWebSockets.js. */
 export const arrivingBytesMin = 16 * 1024 * (idleMsMax / 1000);
-/** The maximum time that the connection stays open after a refusal, to let the caller read the refusal (`#hangUp`). */
+/** The maximum time that the connection stays open after a refusal, to let the caller read the refusal (`endWith`). */
 const lingerMsMax = 1_000;
 
 const tooSlow = `at least ${arrivingBytesMin} bytes of a body must arrive every ${idleMsMax / 1000} s`;
@@ -102,21 +102,14 @@ export class NodeConnection implements ConnectionContext {
   }
 
   #begin(request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean): void {
-    const fault = faultOf(request);
-    const handler = this.#handler()!;
-    this.#response = new NodeResponse(request, response, awaitsContinue, this);
-    if (fault !== null) {
-      this.#isEnding = true;
-      this.#hangUp(fault);
-      return;
-    }
-    const current = this.#response;
+    const current = new NodeResponse(request, response, awaitsContinue, this);
+    this.#response = current;
     response.on('error', ignore);
     response.on('close', () => {
       current.abort();
       if (this.#response === current) this.#next();
     });
-    handler.begin(current, new NodeRequest(request));
+    this.#handler()!.begin(current, new NodeRequest(request));
   }
 
   #wait(turn: () => void): void {
@@ -154,15 +147,15 @@ export class NodeConnection implements ConnectionContext {
     }
     const requestId = this.#handler()?.nextRequestId() ?? '0';
     const body = writeProblem(refusal, requestId);
-    const head = headText({
-      status: problemStatus(refusal),
-      requestId,
-      contentType: problemType,
-      headers: problemHeaders(refusal),
-      isOpen: false,
-      isClosing: true,
-    });
-    socket.end(`HTTP/1.1 ${head}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`);
+    const [status, headers] = [problemStatus(refusal), problemHeaders(refusal)];
+    this.endWith({ status, requestId, contentType: problemType, headers, isOpen: false, isClosing: true }, body);
+  }
+
+  endWith(head: ResponseHead, body: string): void {
+    const socket = this.#socket;
+    this.endBehind();
+    const length = Buffer.byteLength(body);
+    socket.end(`HTTP/1.1 ${headText(head)}\r\nContent-Length: ${length}\r\nConnection: close\r\n\r\n${body}`);
     // If the socket were destroyed at once while input is unread, the connection would be reset and the answer could be lost.
     const linger = setTimeout(() => socket.destroy(), lingerMsMax);
     linger.unref();

@@ -7,7 +7,7 @@ import { type HttpProblem, problem } from '../problem.ts';
 export const headerLinesMax = 100;
 
 /** The refusal of an invalid request that Node's parser has accepted; null if the request is valid. */
-export function faultOf({ httpVersion, rawHeaders }: IncomingMessage): HttpProblem | null {
+function faultOf({ httpVersion, rawHeaders }: IncomingMessage): HttpProblem | null {
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return wrongVersion;
   if (rawHeaders.length > 2 * headerLinesMax) {
     return problem('head_too_large', `a request may have at most ${headerLinesMax} header lines`);
@@ -32,12 +32,14 @@ function has(rawHeaders: readonly string[], name: string): boolean {
 const origin = /^https?:\/\/[^/?#]*/i;
 
 export class NodeRequest implements RequestSource {
+  readonly fault: HttpProblem | null;
   readonly #request: IncomingMessage;
   readonly #target: string;
   readonly #queryAt: number;
 
   constructor(request: IncomingMessage) {
     const url = request.url ?? '';
+    this.fault = faultOf(request);
     this.#request = request;
     this.#target = text(url.startsWith('/') ? url : pathOf(url));
     this.#queryAt = this.#target.indexOf('?');

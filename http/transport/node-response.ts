@@ -9,6 +9,8 @@ export type ConnectionContext = {
   arriving(request: IncomingMessage): void;
   /** Called when further requests on this connection must be ignored. */
   endBehind(): void;
+  /** Writes the last answer, and closes the connection. */
+  endWith(head: ResponseHead, body: string): void;
 };
 
 export class NodeResponse implements ResponseTarget {
@@ -75,8 +77,8 @@ export class NodeResponse implements ResponseTarget {
   }
 
   respondLast(head: ResponseHead, body: string): void {
-    this.#around.endBehind();
-    this.respond({ ...head, isClosing: true }, body);
+    this.#isOver = true;
+    this.#around.endWith({ ...head, isClosing: true }, body);
   }
 
   begin(head: ResponseHead): void {

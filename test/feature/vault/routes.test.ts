@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { everythingToken } from '../../service/gateway/configuration.ts';
 import { until } from '../../service/gateway/until.ts';
-import { can } from '../../unit/http/differences.ts';
+import { can, server } from '../../unit/http/differences.ts';
 import { untilClosed } from '../../unit/http/raw.ts';
 import { headgate } from '../cli/headgate.ts';
 import { shareVaultGateway } from './service.ts';
@@ -177,12 +177,14 @@ test('calls without the admin token are counted in the audit', async () => {
 test('calls that are refused for their framing are in the audit too', async () => {
   const port = Number(new URL(gateway.url).port);
   const send = (token: string, headers: readonly string[]) => {
-    const head = ['POST /vault/list HTTP/1.1', 'Host: x', `Authorization: Bearer ${token}`, ...headers, '', ''];
+    const head = ['POST /vault/list HTTP/1.1', `Authorization: Bearer ${token}`, ...headers, '', ''];
     return untilClosed(port, `${head.join('\r\n')}{}`);
   };
   const framings: readonly (readonly [code: string, headers: readonly string[]])[] = [
-    ['malformed_request', ['Host: y', 'Content-Length: 2']],
-    ...(can('a body in chunks') ? [] : [['length_required', ['Transfer-Encoding: chunked']] as const]),
+    ['malformed_request', ['Host: x', 'Host: y', 'Content-Length: 2']],
+    // The parser of uWebSockets.js refuses a request without a Host by itself.
+    ...(server === 'node' ? [['malformed_request', ['Content-Length: 2']] as const] : []),
+    ...(can('a body in chunks') ? [] : [['length_required', ['Host: x', 'Transfer-Encoding: chunked']] as const]),
   ];
   for (const [code, headers] of framings) {
     const before = vault.trail().length;
