@@ -40,7 +40,7 @@ const onNode = [
   'feature/events/streams',
   'service/fuzz/fuzz',
   'service/gateway/listen',
-  'unit/http/{execution,framing,refusals,server,timeouts}',
+  'unit/http/{execution,framing,leaving,refusals,server,timeouts}',
   'feature/webhooks/{door,listener}',
   ...(isDeep ? ['feature/ui/server'] : []),
 ].map(name => `test/${name}.test.ts`);

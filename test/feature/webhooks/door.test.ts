@@ -9,7 +9,7 @@ import type { RequestLine } from '../../../http/log.ts';
 import type { Server } from '../../../http/server.ts';
 import { DeliveryEvents } from '../../../http/webhooks/delivery-events.ts';
 import { serveWebhooks } from '../../../http/webhooks/listener.ts';
-import { bindHere } from '../../unit/http/differences.ts';
+import { bindHere, server as serverName } from '../../unit/http/differences.ts';
 import { MemoryEngine, makeConfig } from '../../unit/http/gateway.ts';
 import { exchange, statuses, untilClosed } from '../../unit/http/raw.ts';
 import { keys, sign } from './sender.ts';
@@ -108,6 +108,11 @@ test('a delivery that is refused for its framing is told of too', async () => {
   expect(told).toMatchObject([{ type: 'webhook.rejected', fields }]);
   await untilClosed(server.port, twice.replace('POST', 'PUT'));
   expect(told).toHaveLength(1);
+  if (serverName !== 'node') return;
+  // The parser of uWebSockets.js refuses a request without a Host by itself.
+  expect(statuses((await untilClosed(server.port, whole.replace('Host: x\r\n', ''))).text)).toEqual([400]);
+  expect(told.at(-1)).toMatchObject({ type: 'webhook.rejected', fields });
+  expect(told).toHaveLength(2);
 });
 
 test('a body that comes byte by byte is the body that was signed', async () => {

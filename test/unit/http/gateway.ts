@@ -27,15 +27,14 @@ import { logsParts, writeJobs } from '../../../service/json/list.ts';
 import { stopwatchParts } from '../../../service/json/stopwatch.ts';
 import { RequestMeter } from '../../../service/metrics/request-meter.ts';
 import type { Read, Reads } from '../../../service/reads/reads.ts';
-import type { RunSubmission, Submission } from '../../../service/submissions.ts';
-import { Submissions } from '../../../service/submissions.ts';
+import { type RunSubmission, type Submission, Submissions } from '../../../service/submissions.ts';
 import { UiSessions } from '../../../service/ui-sessions.ts';
 import type { VaultCalls } from '../../../service/vault-client.ts';
 import { bindHere } from './differences.ts';
 import { readAnswer } from './read-answer.ts';
 
 export const bodyBytesMax = 100_000;
-export const batchBytesMax = 32 * 2 ** 20;
+const listen = { host: '127.0.0.1', port: 0 };
 
 const sizeSchema: JsonObject = {
   type: 'object',
@@ -116,8 +115,8 @@ export function makeConfig(): Config {
       pluginEnvPassthrough: [],
     },
     state: { path: '/data', retention: { jobsMs: 1, jobsMax: 1 }, log: { segmentBytes: 2 ** 24, churnBytes: 2 ** 25 } },
-    api: { enabled: true, server: 'auto', listen: { host: '127.0.0.1', port: 0 }, bodyBytesMax, batchBytesMax, tokens },
-    webhooks: { listen: { host: '127.0.0.1', port: 0 }, endpoints: [] },
+    api: { enabled: true, server: 'auto', listen, bodyBytesMax, batchBytesMax: 2 ** 20, tokens },
+    webhooks: { listen, endpoints: [] },
     ...{ metrics: { listen: null, seriesMax: 5_000 }, ui: { enabled: true, path: '/ui' } },
     plugins: { echo },
     pipelines: [
@@ -392,7 +391,6 @@ export async function startGateway(routes: readonly Route[] = apiRoutes): Promis
     ...{ refused: () => {}, control: () => {} },
     fault: (error: unknown) => faults.push(error),
   };
-  const listen = { host: '127.0.0.1', port: 0 };
   const nowMs = () => startedAtMs + 90_500;
   const table = makeRouteTable(routes);
   const authenticate = makeAuthenticate(nowMs, () => null, engine.uiSessions);
