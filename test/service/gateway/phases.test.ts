@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { parse } from 'yaml';
 import { blocksOf } from '../../feature/kit/page.ts';
 import { type Job, shareGateway } from './gateway.ts';
-import { echo, failing, journal, step, worker } from './sources.ts';
+import { echo, failing, step, worker } from './sources.ts';
 import { until } from './until.ts';
 
 const uses = (id: string, more: object = {}) => ({ id, uses: 'step', ...more });
@@ -21,18 +21,9 @@ export const handle = ({ event: { payload: { item } } }) =>
   item === 'gone' ? { status: 'error', error: 'no such page', retry: false } : { result: item };
 `;
 
-/** Waits for the gate of its payload. Its result says whether it was told to stop. */
-const listener = `${journal}
-export async function handle(request, { signal }) {
-  note(request, 'start');
-  await gate(request.event.payload.gate);
-  return { result: { stopped: signal.aborted } };
-}
-`;
-
 const gateway = shareGateway({
   service: { max_workers: 4 },
-  plugins: { echo, failing, step, worker, fetcher, listener },
+  plugins: { echo, failing, step, worker, fetcher },
   instances: {
     failing: { retry: { max_attempts: 4, backoff_base: '24h', backoff_max: '24h' } },
     single: { uses: 'worker', parallelism: 1 },
@@ -82,8 +73,6 @@ const gateway = shareGateway({
       steps: [uses('work')],
       finally: [{ id: 'clean', uses: 'worker', with: { gate: 'never' } }],
     },
-    { name: 'tidy', steps: [uses('work')], finally: [{ id: 'clean', uses: 'listener', with: { gate: 'tidied' } }] },
-    { name: 'caller', steps: [{ id: 'calls', call: 'tidy' }] },
     { name: 'impatient', steps: [{ id: 'calls', call: 'gated', timeout: '2s', with: { gate: 'never' } }] },
     {
       name: 'fan_end',
@@ -294,14 +283,6 @@ test('a run in finally is cancelled only by force', async () => {
   const last_error = 'finally: cancelled by api:test: enough';
   expect(await gateway.settled(run)).toMatchObject({ status: 'cancelled', last_error });
   expect((await gateway.job(clean)).status).toBe('cancelled');
-});
-
-test('a called run that is in finally is not stopped by a cancel of its caller', async () => {
-  const [run, cleaning] = await startedIn('caller', 'clean', {});
-  expect(await cancel(run)).toEqual([202, 'running']);
-  gateway.open('tidied');
-  expect((await gateway.settled(run)).status).toBe('cancelled');
-  expect(await gateway.job(cleaning)).toMatchObject({ status: 'succeeded', result: { result: { stopped: false } } });
 });
 
 test('a cancel during on_failure ends that phase, and finally follows', async () => {

@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { openSource } from '../../feature/events/reader.ts';
 import { startClocked } from './clock.ts';
 import { type Job, shareGateway } from './gateway.ts';
-import { echo, failing, worker } from './sources.ts';
+import { echo, failing, journal, worker } from './sources.ts';
 import { until } from './until.ts';
 
 const waitingAtItsEnd = {
@@ -12,8 +12,17 @@ const waitingAtItsEnd = {
   finally: [{ id: 'sweep', uses: 'single' }],
 };
 
+/** Waits for the gate of its payload. Its result says whether it was told to stop. */
+const listener = `${journal}
+export async function handle(request, { signal }) {
+  note(request, 'start');
+  await gate(request.event.payload.gate);
+  return { result: { stopped: signal.aborted } };
+}
+`;
+
 const gateway = shareGateway({
-  plugins: { echo, failing, worker },
+  plugins: { echo, failing, worker, listener },
   instances: { single: { uses: 'worker', parallelism: 1 } },
   pipelines: [
     {
@@ -33,6 +42,12 @@ const gateway = shareGateway({
       on_failure: [{ id: 'tell', uses: 'worker', with: { gate: 'never' } }],
       finally: [{ id: 'sweep', uses: 'echo' }],
     },
+    {
+      name: 'tidy',
+      steps: [{ id: 'work', uses: 'echo' }],
+      finally: [{ id: 'clean', uses: 'listener', with: { gate: 'tidied' } }],
+    },
+    { name: 'caller', steps: [{ id: 'calls', call: 'tidy' }] },
     { name: 'impatient', steps: [{ id: 'calls', call: 'telling', timeout: '2s' }] },
     { name: 'stuck', ...waitingAtItsEnd, phase_timeout: '300ms' },
     { name: 'patient', ...waitingAtItsEnd },
@@ -89,6 +104,17 @@ test('a called run is stopped with its caller, and goes through its own finally'
   const inner = jobs.find(({ command }) => command === 'inner')!;
   expect(inner.status).toBe('timed_out');
   expect(jobs.filter(({ step_id }) => step_id === 'sweep')).toMatchObject([{ status: 'succeeded' }]);
+});
+
+test('a called run that is in finally is not stopped by a cancel of its caller', async () => {
+  const run = await gateway.run('caller');
+  const find = async () => (await jobsIn(run)).find(job => job.step_id === 'clean');
+  const { job_id: cleaning } = await until('finally has begun', find);
+  await gateway.noted('start', cleaning);
+  expect((await gateway.call('POST', `/job/${run}/cancel`, {})).status).toBe(202);
+  gateway.open('tidied');
+  expect((await gateway.settled(run)).status).toBe('cancelled');
+  expect(await gateway.job(cleaning)).toMatchObject({ status: 'succeeded', result: { result: { stopped: false } } });
 });
 
 test('`timeout` of a call also ends on_failure of the called run, and finally follows', async () => {
