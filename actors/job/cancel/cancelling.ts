@@ -25,8 +25,6 @@ import { endWaiting, type JobsToEnd } from './cancelled-jobs.ts';
 
 /** The maximum number of jobs that the walks (`Walk`) of one turn end or cancel, and that one call of `cancelAll` handles. */
 export const cancelledPerTurnMax = 256;
-/** The same for the walks of a turn that also has other work, so that this work is committed soon. */
-const cancelledBesideMax = 64;
 /** The maximum number of jobs that the walks of one turn examine. */
 const examinedPerTurnMax = 16_384;
 const blocksPerScan = 16;
@@ -310,17 +308,18 @@ export class Cancelling {
   /** Ends the next waiting jobs of cancelled runs, and cancels the runs inside these runs. True: some walks are not complete. */
   step(turn: Turn): boolean {
     const state = this.#state;
-    if (this.#turn === turn || this.#walks.size === 0) return this.#walks.size > 0;
-    this.#turn = turn;
-    const wanted: JobsToEnd = new Map();
-    const jobs = turn.batch.size > 0 ? cancelledBesideMax : cancelledPerTurnMax;
-    const budget = { jobs, examined: examinedPerTurnMax };
-    for (const [root, walk] of this.#walks) {
-      if (!this.#walk(walk, wanted, budget)) break;
-      this.#walks.delete(root);
+    if (this.#turn === turn) return this.#walks.size > 0;
+    if (this.#walks.size > 0) {
+      this.#turn = turn;
+      const wanted: JobsToEnd = new Map();
+      const budget = { jobs: cancelledPerTurnMax, examined: examinedPerTurnMax };
+      for (const [root, walk] of this.#walks) {
+        if (!this.#walk(walk, wanted, budget)) break;
+        this.#walks.delete(root);
+      }
+      endWaiting(state, turn, wanted);
+      for (const open of wanted.keys()) if (open.inFlight === 0) state.release(open);
     }
-    endWaiting(state, turn, wanted);
-    for (const open of wanted.keys()) if (open.inFlight === 0) state.release(open);
     return this.#walks.size > 0;
   }
 
