@@ -151,11 +151,13 @@ export class NodeConnection implements ConnectionContext {
     this.endWith({ status, requestId, contentType: problemType, headers, isOpen: false, isClosing: true }, body);
   }
 
-  endWith(head: ResponseHead, body: string): void {
+  endWith(head: ResponseHead, body: string, isBare = false): void {
     const socket = this.#socket;
     this.endBehind();
     const length = Buffer.byteLength(body);
-    socket.end(`HTTP/1.1 ${headText(head)}\r\nContent-Length: ${length}\r\nConnection: close\r\n\r\n${body}`);
+    socket.end(
+      `HTTP/1.1 ${headText(head)}\r\nContent-Length: ${length}\r\nConnection: close\r\n\r\n${isBare ? '' : body}`,
+    );
     // If the socket were destroyed at once while input is unread, the connection would be reset and the answer could be lost.
     const linger = setTimeout(() => socket.destroy(), lingerMsMax);
     linger.unref();

@@ -9,8 +9,8 @@ export type ConnectionContext = {
   arriving(request: IncomingMessage): void;
   /** Called when further requests on this connection must be ignored. */
   endBehind(): void;
-  /** Writes the last answer, and closes the connection. */
-  endWith(head: ResponseHead, body: string): void;
+  /** Writes the last answer, and closes the connection. `isBare`: writes only the head. */
+  endWith(head: ResponseHead, body: string, isBare?: boolean): void;
 };
 
 export class NodeResponse implements ResponseTarget {
@@ -78,7 +78,7 @@ export class NodeResponse implements ResponseTarget {
 
   respondLast(head: ResponseHead, body: string): void {
     this.#isOver = true;
-    this.#around.endWith({ ...head, isClosing: true }, body);
+    this.#around.endWith({ ...head, isClosing: true }, body, this.#request.method === 'HEAD');
   }
 
   begin(head: ResponseHead): void {

@@ -57,6 +57,8 @@ export async function restoreBackup(order: RestoreOrder): Promise<Restored> {
   assertNoOtherKey(statePath, manifest);
   makeDirectory(statePath, 0o700);
   removeLeftovers(statePath);
+  // An earlier version collected the files here, without a note.
+  rmSync(join(statePath, `restore${partialEnding}`), { recursive: true, force: true });
   // Collects the restored files. If this restore dies, the next one removes the directory.
   const staging = join(statePath, `restore-${randomBytes(6).toString('hex')}${partialEnding}`);
   mkdirSync(staging, { mode: 0o700 });

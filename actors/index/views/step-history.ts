@@ -19,12 +19,12 @@ export type StepHistoryQuery = {
   readonly ledger: Reader | null;
 };
 
-/** A job, and how long the step took for it. */
 /** Estimated sizes in bytes: a bucket of a history without its cells, a cell without its exemplars, and an exemplar. */
 const timeBucketBytes = 150;
 const cellBytes = 100;
 const exemplarBytes = 150;
 
+/** A job, and how long the step took for it. */
 export type NamedJob = { readonly us: number; readonly jobId: string };
 /** The times in one bucket and one octave (`octaveOf`). */
 export type HeatCell = { readonly octave: number; readonly count: number; readonly exemplars: readonly NamedJob[] };

@@ -6,7 +6,7 @@ import type { Pause, PauseTarget } from '../records/pause.ts';
  * A requested pause (records/pause.ts). The ledger decides when it begins. `lastsUs`: how long the pause lasts. With `untilUs`: how far away
  * that is by the system's clock.
  */
-export type PauseRequest = Omit<Pause, 'sinceUs'>;
+export type PauseRequest = Omit<Pause, 'sinceUs' | 'endUs'>;
 /** From the main thread: begin this pause. Answered with a PauseReply. */
 export type PauseTargetNow = {
   readonly kind: 'pause';

@@ -39,13 +39,13 @@ export class Pauses {
     turn.batch.put('pauses', Buffer.from(key), encodePause(pause));
   }
 
-  /** Makes the pauses that have a length, and began at a time that is still to come, begin now. */
+  /** Makes the pauses that began at a time that is still to come begin now, and end after their length, or at their end by the system's clock. */
   shorten(turn: Turn): void {
     const sinceUs = turn.nowUs;
     for (const pause of this.#known.values()) {
-      const { lastsUs } = pause;
-      if (lastsUs !== undefined && pause.sinceUs > sinceUs)
-        this.put(turn, { ...pause, sinceUs, untilUs: sinceUs + lastsUs });
+      const { lastsUs, endUs } = pause;
+      const untilUs = endUs ?? (lastsUs === undefined ? undefined : sinceUs + lastsUs);
+      if (untilUs !== undefined && pause.sinceUs > sinceUs) this.put(turn, { ...pause, sinceUs, untilUs });
     }
   }
 

@@ -14,8 +14,9 @@ export function beginRequested(state: JobState, turn: Turn, request: PauseReques
   const { lastsUs, untilUs: endUs, ...pause } = request;
   const sinceUs = turn.nowUs;
   if (lastsUs === undefined) return beginPause(state, turn, { ...pause, sinceUs, untilUs: endUs });
-  const untilUs = endUs === null ? sinceUs + lastsUs : Math.max(endUs, sinceUs + Math.ceil(lastsUs / 2));
-  return beginPause(state, turn, { ...pause, sinceUs, untilUs, ...(untilUs !== endUs && { lastsUs }) });
+  if (endUs === null) return beginPause(state, turn, { ...pause, sinceUs, untilUs: sinceUs + lastsUs, lastsUs });
+  const untilUs = Math.max(endUs, sinceUs + Math.ceil(lastsUs / 2));
+  return beginPause(state, turn, { ...pause, sinceUs, untilUs, ...(untilUs !== endUs && { endUs }) });
 }
 
 /**

@@ -23,6 +23,8 @@ export type Pause = PauseTarget & {
   readonly untilUs: number | null;
   /** How long the pause lasts from `sinceUs`. Absent: `untilUs` does not depend on `sinceUs`. */
   readonly lastsUs?: number;
+  /** When the pause expires by the system's clock, if the ledger was ahead of this clock when the pause began. Absent: see `untilUs`. */
+  readonly endUs?: number;
   /** Whether new calls and webhook deliveries for the target are refused, instead of waiting. */
   readonly rejects: boolean;
 };
@@ -48,8 +50,9 @@ export function pauseKey({ kind, name, command }: PauseTarget): string {
   return `${kind}\0${name}\0${command ?? ''}`;
 }
 
-export function encodePause({ reason, by, sinceUs, untilUs, rejects, lastsUs }: Pause): Uint8Array {
-  return pack([reason, by, sinceUs, untilUs, rejects, ...(lastsUs === undefined ? [] : [lastsUs])]);
+export function encodePause({ reason, by, sinceUs, untilUs, rejects, lastsUs, endUs }: Pause): Uint8Array {
+  const ends = endUs !== undefined ? [lastsUs ?? null, endUs] : lastsUs !== undefined ? [lastsUs] : [];
+  return pack([reason, by, sinceUs, untilUs, rejects, ...ends]);
 }
 
 /** The pause that a record describes. Null: the record is unusable. */
@@ -57,10 +60,11 @@ export function decodePause(key: Uint8Array, value: Uint8Array): Pause | null {
   const [kind = '', name, command] = Buffer.from(key).toString().split('\0');
   const known = pauseKinds.find(one => one === kind);
   if (known === undefined || name === undefined || command === undefined) return null;
-  const [reason, by, sinceUs, untilUs, rejects, lastsUs] =
-    unpack<[string | null, string, number, number | null, boolean, number?]>(value);
+  const [reason, by, sinceUs, untilUs, rejects, lastsUs, endUs] =
+    unpack<[string | null, string, number, number | null, boolean, (number | null)?, number?]>(value);
   const target = { kind: known, name, command: command === '' ? null : command };
-  return { ...target, reason, by, sinceUs, untilUs, rejects, ...(lastsUs !== undefined && { lastsUs }) };
+  const lasts = lastsUs !== undefined && lastsUs !== null && { lastsUs };
+  return { ...target, reason, by, sinceUs, untilUs, rejects, ...lasts, ...(endUs !== undefined && { endUs }) };
 }
 
 /** The target in words, such as `the plugin mailer`, `the command mailer.send`, `the pipeline import` or `the service`. */

@@ -333,10 +333,12 @@ describe('methods and ids', () => {
     expect(text.split('\r\n\r\n')[1]).toMatch(/^HTTP\/1\.1 200/);
   });
 
-  test('HEAD of a refusal has its status, and no body', async () => {
-    const request = 'HEAD /nowhere HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
+  test.each([
+    ['HEAD /nowhere HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 401],
+    ['HEAD /healthz HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n', 400],
+  ])('HEAD of a refusal has its status, and no body: %j', async (request, status) => {
     const { text } = await exchange(gateway.server.port, [request], reply => reply.endsWith('\r\n\r\n'));
-    expect(statuses(text)).toEqual([401]);
+    expect(statuses(text)).toEqual([status]);
   });
 
   test('a fit X-Request-Id is taken over, any other is replaced, and none can add a header', async () => {
