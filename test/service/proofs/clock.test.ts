@@ -94,6 +94,17 @@ test('a pause until a time holds while the ledger is ahead, and ends when the cl
   expect((await gateway.settled(id, endMsMax)).status).toBe('succeeded');
 });
 
+test('a pause until a time, begun while the ledger was ahead, ends at that time after a restart, too', async () => {
+  const gateway = await startAhead();
+  const until = new Date(Date.now() + hourMs).toISOString();
+  await gateway.call('POST', '/control/plugin/echo/pause', { until });
+  await gateway.kill9();
+  await gateway.start();
+  const { body } = await gateway.call('GET', '/pauses');
+  const [{ until: end }] = body['pauses'] as [{ until: string }];
+  expect(Date.parse(end)).toBe(Date.parse(until));
+});
+
 test('a breaker, and a pause for a time, wait no longer than that when the clock was set back before a start', async () => {
   const { gateway, set } = withClock({
     plugins: { echo, failing },
