@@ -237,6 +237,7 @@ test('other times count from the reload, and what is removed keeps its history',
   clock.set('2027-12-15T00:10:00Z');
   gateway.write({ ...settings, schedules: changed });
   await gateway.start();
+  await until('its removal is stored', async () => 'removed_at' in (await all())['all']!);
   expect((await all())['all']).toMatchObject({ state: 'removed' });
   clock.set('2028-01-15T00:10:00Z');
   await until('its history is gone', async () => !Object.hasOwn(await all(), 'all'));
