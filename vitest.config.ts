@@ -2,7 +2,7 @@
 // both HTTP servers.
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
-import { isDeep } from './test/support/deep.ts';
+import { isDeep, withSlow } from './test/support/deep.ts';
 
 // Where this variable is set, each process of Node reads the certificates that it names, which takes longer than the rest of its start. The
 // tests start about a thousand processes; those that test TLS name a file of their own.
@@ -10,27 +10,26 @@ delete process.env['NODE_EXTRA_CA_CERTS'];
 
 /** Files that take long start first, so that no worker is left alone with one at the end. */
 const long = [
-  'service/crash/kill',
-  'service/simulation/simulation',
-  'service/gateway/stop',
-  'service/containment/matrix',
-  'unit/runtime/host/containment',
-  'service/gateway/containment',
-  'feature/reads/reads',
-  'service/bench/smoke',
-  'service/gateway/isolation',
-  'feature/admin/selfcheck',
-  'feature/events/stream',
-  'feature/kit/page',
-  'feature/ui/dashboard',
-  'feature/ui/page',
-  'feature/ui/work',
-  'service/crash/actions',
-  'unit/http/timeouts',
+  'service/simulation/simulation.test',
+  'feature/ui/dashboard.slow.test',
+  'feature/ui/page.slow.test',
+  'service/gateway/schedules-missed.slow.test',
+  'service/backup/until.slow.test',
+  'feature/ui/work.test',
+  'service/matrix/matrix.test',
+  'service/crash/kill.test',
+  'service/backup/service.slow.test',
+  'service/gateway/stop.slow.test',
+  'service/proofs/clock.slow.test',
+  'service/proofs/power-cuts.test',
+  'feature/tls/service.test',
 ];
 
 /** These files change their own process, and a failure can end it: each runs in a process of its own. All others share. */
 const alone = ['unit/runtime/host/!(outcome)'].map(name => `test/${name}.test.ts`);
+
+/** Files that `npm test` leaves out; `npm run test:all` and `npm run test:deep` run them. */
+const slow = withSlow ? [] : ['test/**/*.slow.test.ts'];
 
 /** Files that run a second time, on node:http instead of uWebSockets.js. */
 const onNode = [
@@ -42,7 +41,7 @@ const onNode = [
   'service/gateway/listen',
   'unit/http/{execution,framing,leaving,refusals,server,timeouts}',
   'feature/webhooks/{door,listener}',
-  ...(isDeep ? ['feature/ui/server'] : []),
+  ...(isDeep ? ['feature/ui/server.slow'] : []),
 ].map(name => `test/${name}.test.ts`);
 
 /** Needs the package registry: `npm run test:install`. */
@@ -53,7 +52,7 @@ const projects = ['alone', 'node', 'uws'];
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rank = ({ moduleId, project }: TestSpecification) => {
-      const place = long.findIndex(name => moduleId.endsWith(`/test/${name}.test.ts`));
+      const place = long.findIndex(name => moduleId.endsWith(`/test/${name}.ts`));
       if (place >= 0) return place;
       // A shared process is reused only by the next file in the queue, and only within its project.
       return long.length + projects.indexOf(project.name);
@@ -74,10 +73,15 @@ export default defineConfig({
     maxWorkers: 4,
     sequence: { sequencer: LongFirst },
     projects: [
-      { extends: true, test: { name: 'alone', include: alone } },
+      { extends: true, test: { name: 'alone', include: alone, exclude: slow } },
       {
         extends: true,
-        test: { name: 'uws', isolate: false, include: ['test/**/*.test.ts'], exclude: [...alone, ...elsewhere] },
+        test: {
+          name: 'uws',
+          isolate: false,
+          include: ['test/**/*.test.ts'],
+          exclude: [...alone, ...elsewhere, ...slow],
+        },
       },
       { extends: true, test: { name: 'node', include: onNode, isolate: false, env: { TEST_SERVER: 'node' } } },
     ],

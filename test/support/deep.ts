@@ -1,5 +1,9 @@
-// Whether the long proofs run in full (`npm run test:deep`) or in part (`npm test`).
+// How much of the tests runs: those of `npm test`, all tests with a reduced form of the long ones (`npm run test:all`), or the long ones in
+// full (`npm run test:deep`).
 export const isDeep = process.env['TEST_DEEP'] === '1';
+
+/** Whether the files `*.slow.test.ts` run. */
+export const withSlow = isDeep || process.env['TEST_ALL'] === '1';
 
 /** How much of a proof this run does. */
 export function cyclesOf(proof: { readonly deep: number; readonly quick: number }): number {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { beforeAll, expect, it } from 'vitest';
-import { cyclesOf } from '../../support/deep.ts';
+import { cyclesOf, withSlow } from '../../support/deep.ts';
 import { type Patch, planted, readPatches } from './planted.ts';
 
 const exec = promisify(execFile);
@@ -16,7 +16,7 @@ const turns = cyclesOf({ deep: 200, quick: 100 });
 /** In quick runs one process: the first lives of a process are several times slower than later ones, and other tests use the other cores. */
 const workers = cyclesOf({ deep: availableParallelism(), quick: 1 });
 /** Lives whose ledger is on disk. */
-const diskSeeds = cyclesOf({ deep: 200, quick: 8 });
+const diskSeeds = cyclesOf({ deep: 200, quick: withSlow ? 8 : 2 });
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 const main = 'dist/simulated/test/service/simulation/main.js';
 
