@@ -5,7 +5,7 @@ import { exitStatus } from '../exit-status.ts';
 import { failure } from '../failure.ts';
 
 /**
- * Runs `work` while this process holds the state. The state keeps its format, unless `upgrades` is true. With `until`, all later turns are
+ * Runs `work` while this process holds the state. The state keeps its format, unless `upgrades` is true. With `until`, all turns after it are
  * given up. If another process holds the state, throws a `CommandFailure` whose message begins with `why`.
  */
 export async function whileStopped<T>(

@@ -46,7 +46,7 @@ export type ActionDocument = {
   readonly from?: string;
   /** Absent for a backfill. */
   readonly where?: { readonly [filter: string]: unknown };
-  /** Of a backfill: the schedule, and the period whose times it fires. */
+  /** Only for a backfill: the schedule, and the period whose occurrences are fired. */
   readonly schedule?: string;
   readonly from_time?: string;
   readonly to_time?: string;
@@ -66,7 +66,7 @@ type Counted = { readonly matched: number; readonly sample: readonly string[]; r
 type Started = { readonly action_id: string; readonly matched: number; readonly up_to: string };
 
 const perSecondMax = 100_000;
-/** The longest wait for the answer to an action, because the service counts the jobs before it answers. */
+/** The longest wait for the answer to an action. It is this long because the service counts the jobs before it answers. */
 const countingMsMax = 290_000;
 
 const fromOption = new Option(

@@ -43,7 +43,7 @@ function lostLine(why: string): TerminalLine {
   return [{ text: `no answer, trying again: ${why}`, style: 'red' }];
 }
 
-/** Resolves with null when the user quits or the terminal is gone, or with the signal that asks the process to end. */
+/** Shows the overview until it is closed: resolves with the signal that asked the process to end, or null if the user quit or the terminal is gone. */
 export async function showLive(
   { client, io, out }: Pick<ClientCall, 'client' | 'io' | 'out'>,
   shown: Shown,
@@ -122,7 +122,7 @@ export class LiveOverview {
 
   #take(overview: OverviewDocument): void {
     this.#lost = null;
-    // The display may have been paused after the request.
+    // The user may have paused the display while the request was pending.
     if (this.#isPaused) return;
     this.#perSecond = settledPerSecond(this.#overview, overview);
     this.#overview = overview;

@@ -53,7 +53,7 @@ export const jobCancel = clientCommand<Options>({
       const isAnyDone = jobs.some(job => !('problem' in job));
       jobs.push(await cancel(client, id, options, args.length > 1, isAnyDone));
     }
-    // All are cancelled before the first wait, because the end of a job can take long.
+    // All jobs are cancelled before the first wait, because a job can take long to end.
     for (const [at, job] of jobs.entries())
       if (options.wait && 'status' in job && !isSettled(job.status)) jobs[at] = await ended(job, call);
     await out.answer({ jobs }, () => jobs.map(line));
@@ -76,8 +76,8 @@ async function ended(job: Cancelled, { args, client, out }: ClientCall): Promise
 const refusals: readonly unknown[] = ['unknown_job', 'ending'];
 
 /**
- * Cancels one job. If the job has already ended, returns its status instead of throwing. If the job is one of several, a refusal that
- * `refusals` lists is also returned, and, if another job is already cancelled (`isAnyDone`), any failure.
+ * Cancels one job. If the job has already ended, returns its status instead of throwing. If the job is one of several, also returns a
+ * refusal that is listed in `refusals`. If another job has been cancelled before (`isAnyDone`), returns every failure.
  */
 async function cancel(
   client: Client,

@@ -25,7 +25,7 @@ export const stateRepair = command<{ readonly config?: string; readonly until: n
     await whileStopped({ ...state, until }, 'the service must be stopped first', async store => {
       // The store needs a new id, because after this turn its history differs from that of its copies and of its archived log.
       renewStoreId(store);
-      // The index has the turns that were given up. A start builds it again.
+      // The index still has data of the turns that were given up. The next start builds a new one.
       rmSync(indexPath(state.path), { recursive: true, force: true });
     });
     await out.answer({ repaired: true, turn: until }, () => [

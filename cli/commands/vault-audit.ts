@@ -122,7 +122,7 @@ async function exportAndPrune(call: CommandCall<Options>, file: string): Promise
   return exitStatus.ok;
 }
 
-/** Gives the pages of the trail to `show`, and resolves with its answer. Throws a `CommandFailure` if the trail cannot be read. */
+/** Passes the pages of the trail to `show`, and resolves with the result of `show`. Throws a `CommandFailure` if the trail cannot be read. */
 type Read = (show: (pages: AuditPages) => Promise<string | null>) => Promise<string | null>;
 
 /**

@@ -1,6 +1,6 @@
 // The address of the API of a running service, which the service writes to its state directory for clients.
 //
-// Clients need this file where the configuration is not enough: port 0, a variable that only the service has, or a file
+// Clients need this file where the configuration is not enough: port 0, an environment variable that only the service has, or a file
 // changed since the start. The file is never removed. It is valid as long as the process that wrote it lives.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

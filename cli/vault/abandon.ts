@@ -72,8 +72,8 @@ function planned(store: Store, { statePath, keys }: VaultLocation, nowMs: number
 }
 
 /**
- * Throws if files in the directory cannot be renamed. The caller checks this before it abandons the vault, because the key file
- * is renamed afterwards.
+ * Throws if files in the directory cannot be renamed. This is checked before the vault is abandoned, because the key file is renamed only
+ * afterwards, and a failure would then leave the vault abandoned with its key file in place.
  */
 function assertWritable(directory: string): void {
   try {

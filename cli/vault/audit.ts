@@ -95,8 +95,8 @@ export function wantedBy(filter: AuditFilter): (line: AuditLine) => boolean {
 }
 
 /**
- * Whether the field of the record has this value. The record of a delivery also matches each delivered secret in the field `secret`, and
- * `job:<id>` of each job that received it in the field `actor`.
+ * Whether the field of the record has this value. A delivery of several secrets to several jobs is one record: its field `secret` matches each of
+ * the secrets, and its field `actor` matches `job:<id>` of each of the jobs.
  */
 function matches(record: AuditRecord, field: keyof AuditFilter, value: string | undefined): boolean {
   if (record[field] === value) return true;

@@ -52,7 +52,7 @@ export async function exportTrail(place: VaultLocation, file: string, beforeUs: 
     rmSync(partial, { force: true });
     return await writeSegment(reader, place, { path, partial, beforeUs });
   } catch (error) {
-    // An error of the ledger, which is read meanwhile, has a code and no system call.
+    // Only errors of the file have a system call. Errors of the ledger, which is read at the same time, are thrown unchanged.
     throw 'syscall' in Object(error) ? ioFailure(`${file} cannot be written`, error) : error;
   } finally {
     reader.close();
