@@ -116,9 +116,9 @@ export const misbehaviour: Bench<Misbehaviour> = {
 };
 
 /**
- * Runs misbehaving jobs one after another, each behind `tame` jobs of its command. `end` lets the current job be the
- * last, and resolves with it. Only this job is read, because answering and parsing a job with 100,000 events would
- * distort the figures.
+ * Runs misbehaving jobs one after another. Before each of them, submits `tame` well-behaved jobs of the same command. `end`
+ * makes the current misbehaving job the last one, and resolves with it. Only this job is read, because answering and
+ * parsing a job with 100,000 events would distort the figures.
  */
 function misbehave(
   caller: Caller,

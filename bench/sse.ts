@@ -13,7 +13,7 @@ type Sse = {
   readonly one: number;
   readonly some: number;
   readonly many: number;
-  /** The number of the `many` readers that never read. */
+  /** How many of the `many` readers never read. */
   readonly neverRead: number;
   readonly connections: number;
   readonly seconds: number;

@@ -1,4 +1,4 @@
-// graphile-worker on PostgreSQL, with the settings of its page on performance: a local queue, completions in batches.
+// graphile-worker on PostgreSQL, with the settings that its page on performance advises: a local queue, and completions in batches.
 import { Logger, makeWorkerUtils, type Runner, run, type WorkerUtils } from 'graphile-worker';
 import pg from 'pg';
 import { installed } from './installed.ts';

@@ -5,8 +5,8 @@ import { type Facts, nowMs, type Peer } from './peer.ts';
 /** The amount of each kind of work. `fanouts` are numbers of children in ascending order. */
 export type TurnPlan = {
   /**
-   * The number of jobs before the measurement. Warm-up fan-outs have a tenth as many children; timed work takes
-   * `seconds`.
+   * The number of jobs that are submitted in bulk as a warm-up. The warm-up also has fan-outs with a tenth as many
+   * children, and calls and runs for `seconds` each.
    */
   readonly warmup: number;
   /** The number of jobs that are submitted one at a time. */

@@ -5,8 +5,8 @@ import type { Profiler } from 'node:inspector';
 /**
  * `edge`: http/, cli/, most of service/, and the sockets. `ledger`: actors/, service/ledger/ and service/indexer/.
  * `storage`: the store and LMDB. `host`: the plugin host and the way to it. `plugin`: code that is not the project's.
- * `turns`: turns, and packets between threads. `node`: other JavaScript, called by none of these. `native`: outside of
- * JavaScript and not called by it, as the event loop is. `garbage`: the garbage collector. `idle`: waiting for events.
+ * `turns`: turns, and packets between threads. `node`: other JavaScript, called by none of these. `native`: code that is
+ * not JavaScript and not called by it, such as the event loop. `garbage`: the garbage collector. `idle`: waiting for events.
  */
 export const floors = [
   'edge',

@@ -9,7 +9,7 @@ export type Sizes = {
   readonly conditions: number;
   /** The number of entries of a plugin's state. */
   readonly entries: number;
-  /** The number of jobs that change this state. */
+  /** The number of jobs that change the plugin's state. */
   readonly updates: number;
   /** The size of each child's result. */
   readonly childBytes: number;

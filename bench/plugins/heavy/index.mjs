@@ -1,14 +1,14 @@
 // Answers that are expensive to process.
 import { randomBytes } from 'node:crypto';
 
-/** Every second entry of the state, from `first` on. Entries are small, so that walking over the state takes most of the work. */
+/** Sets every second entry of the state, from `first` on. Entries are small, so that most of the work is walking over the state. */
 export function fill({ payload }) {
   const state_updates = {};
   for (let n = payload.first; n < payload.entries; n += 2) state_updates[`k${n}`] = 1;
   return { state_updates };
 }
 
-/** The first keys of the state, each time in another order. */
+/** Sets the first `entries` entries of the state, in a random order. */
 export function shuffle({ payload }) {
   const keys = Array.from({ length: payload.entries }, (_, n) => `k${n}`);
   for (let n = keys.length - 1; n > 0; n--) {
@@ -33,12 +33,12 @@ export function items({ payload }) {
   return { result: { ...payload, items: Array.from({ length: payload.count }, (_, n) => n) } };
 }
 
-/** A list whose only element is a list of numbers. Each number takes a byte. */
+/** A list whose only element is a list of `bytes` numbers. Each number takes one byte when it is packed. */
 export function nested({ payload }) {
   return { result: { items: [numbers(payload.bytes)] } };
 }
 
-/** One event with a list of such numbers, or with a text. */
+/** Emits one event with a list of `bytes` such numbers, or with a text of this length. */
 export function announce({ payload }, { emit }) {
   const { type, bytes } = payload;
   emit({ type, payload: payload.isText ? { text: 'x'.repeat(bytes) } : { items: numbers(bytes) } });
