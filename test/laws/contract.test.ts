@@ -7,7 +7,7 @@ import { readHouse } from './house.ts';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const termsMax = 40;
 
-/** As GitHub makes anchors of headings. */
+/** The anchors that GitHub makes from the headings of the page. */
 const anchors = new Set(
   [...read('contract.md').matchAll(/^#+ (.+)$/gm)].map(([, heading]) =>
     heading!

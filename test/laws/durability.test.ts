@@ -1,4 +1,4 @@
-// Each sentence of docs/durability.md names a test that is there, by words of the title of the test.
+// Each sentence of docs/durability.md names a test that exists, by words from the title of the test.
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';

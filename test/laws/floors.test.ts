@@ -7,7 +7,7 @@ import { readHouse, sourceFile } from './house.ts';
 
 const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
 const { dependencies: required, optionalDependencies: optional } = JSON.parse(manifest);
-/** Part of the bundles that are published. */
+/** Packages that are part of the published bundles. */
 const bundled = ['ajv', 'commander', 'croner', 'eventsource-parser', 'fastest-levenshtein', 'pino', 're2js', 'yaml'];
 const dependencies = [...Object.keys({ ...required, ...optional }), ...bundled];
 

@@ -6,9 +6,9 @@ export type Problem = { readonly path: string; readonly rule: string };
 
 /** From the top down: a floor imports only itself and what lies below it. */
 const floors = ['cli', 'http', 'service', 'actors', 'config', 'runtime'];
-/** May import every floor, and nobody imports them. */
+/** Directories that may import every floor. Only test/ imports them. */
 const visitors = ['bench', 'packaging', 'test', 'examples', 'ui'];
-/** What an actor's folder may import of another's: messages, stored records, views, and numbers that any thread may read. */
+/** What an actor's folder may import from another actor's folder: messages, stored records, views, and numbers that any thread may read. */
 const publicOfActors = /^actors\/[^/]+\/(protocol\.ts|gauges\.ts|records\/|views\/)/;
 
 type Room = { readonly rule: string; readonly of: RegExp; readonly within: RegExp; readonly may: RegExp };
@@ -68,7 +68,7 @@ const machinePath = /(?<![\w.~])\/(work|root|home|Users)\/[\w.-]+/;
 const hasClock = /^(actors|service\/ledger)\//;
 /** Files that may print: commands, or the code that takes over the output of plugins. */
 const mayPrint = [/^(cli|bench|test)\//, /^runtime\/host\/process\/console\.ts$/];
-/** Files that may only re-export: the list of the parts of which the dashboard's screens are made. */
+/** Files that may consist of re-exports alone: the list of the parts of the dashboard's screens. */
 const mayHandOn = [/^ui\/parts\/index\.ts$/];
 /** Files that may have a default export, because tools load them. */
 const mayDefault = [
@@ -165,10 +165,10 @@ function checkHeavy(files: readonly SourceFile[]): Problem[] {
   });
 }
 
-/** The API for plugin authors, which imports nothing else, and may have type names that exist elsewhere, too. */
+/** The API for plugin authors. It imports nothing from elsewhere, so its types may have the names of other types. */
 const ownNames = /^runtime\/host\/api\//;
 
-/** Exported types with the same name. */
+/** Reports exported types that have the same name. */
 function checkTypeNames(files: readonly SourceFile[]): Problem[] {
   const homes = new Map<string, string>();
   const found: Problem[] = [];
@@ -183,7 +183,7 @@ function checkTypeNames(files: readonly SourceFile[]): Problem[] {
   return found;
 }
 
-/** Each cycle once, with the way around it. */
+/** Reports each cycle of imports once, with the files on it. */
 function checkCycles(files: readonly SourceFile[]): Problem[] {
   const byPath = new Map(files.map(file => [file.path, file]));
   const done = new Set<string>();

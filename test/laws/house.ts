@@ -1,4 +1,4 @@
-// The source files of the project as the laws see them: path, text, and whom each imports.
+// The source files of the project as the laws see them: path, text, and imports.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 
@@ -6,7 +6,7 @@ export type SourceFile = {
   /** From the root of the project, with slashes. */
   readonly path: string;
   readonly text: string;
-  /** Paths of files of the project, as the text names them. */
+  /** The files of the project that this file imports, as paths from the root. */
   readonly imports: readonly string[];
   /** Names of imported packages, without paths inside them. */
   readonly packages: readonly string[];
@@ -52,7 +52,7 @@ export function sourceFile(path: string, text: string): SourceFile {
   return { path, text, imports: [...new Set(imports)], packages: [...new Set(packages)] };
 }
 
-/** The text without templates of several lines, which are sources of plugins, and so data. */
+/** The text without the content of multi-line templates. They contain sources of plugins, to which the laws do not apply. */
 export function withoutTemplates(text: string): string {
   return text.replaceAll(/`(?:[^`\\]|\\[\s\S])*?`/g, template => (template.includes('\n') ? '``' : template));
 }

@@ -1,7 +1,7 @@
-// Counts what is read of a store, so that tests can limit the work for an answer by a count instead of a time.
+// Counts the records that are read from a store, so that tests can limit the work for an answer by a count instead of a time.
 import type { Store, Table } from '../../runtime/store/store.ts';
 
-/** From now on counts the records of these tables that are read. The function returns how many were read since its last call. */
+/** Counts the records that are read from these tables from now on. The returned function returns the count since its last call. */
 export function countRead(store: Store, ...tables: readonly Table[]): () => number {
   let read = 0;
   const note = (table: Table): void => {

@@ -7,7 +7,7 @@ import { ownerPath } from '../../runtime/store/owner.ts';
 import type { Store } from '../../runtime/store/store.ts';
 
 export type KillableStore = Store & {
-  /** The store goes on from what is on disk now: recovered or, if `isClean`, after it was closed in good order. */
+  /** Opens the store again: after a normal close if `isClean`, otherwise with a recovery of what is on disk at this moment. */
   restart(isClean: boolean): void;
   checkpoint(): void;
 };

@@ -1,4 +1,4 @@
-// The store of the simulator: sorted maps in memory, with the same answers as the real one and faults on demand.
+// The store of the simulation: sorted maps in memory, with the same answers as the real store and faults on demand.
 import { WriteBatch } from '../../runtime/store/batch.ts';
 import {
   type Batch,
@@ -16,8 +16,8 @@ type Entry = { readonly key: Buffer; readonly value: Uint8Array };
 type Sheet = { readonly entries: Map<string, Entry> /** In order. */; readonly names: string[] };
 
 /**
- * `beforeCommit` may throw StoreFull or StoreFault; the batch then leaves no trace. With `copies: false`, the store keeps the values of a batch
- * themselves, so nobody may change them.
+ * `beforeCommit` may throw StoreFull or StoreFault; the batch then leaves no trace. With `copies: false`, the store keeps the buffers of a batch
+ * instead of copies, so the caller must not change them later.
  */
 export function openMemoryStore(
   beforeCommit: (batch: Batch) => void = () => {},

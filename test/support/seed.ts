@@ -1,4 +1,4 @@
-// The seed of what tests draw at random: the same in every run, unless TEST_SEED gives another number, or `random`.
+// The seed of all random values in tests. It is the same in every run, unless TEST_SEED is another number, or `random`.
 import fc from 'fast-check';
 
 const given = process.env['TEST_SEED'] ?? '20260101';
