@@ -13,7 +13,7 @@ import { writeBackup } from '../../../service/backup/write.ts';
 const stateMib = 4;
 const home = mkdtempSync(join(tmpdir(), 'headgate-full-'));
 const disk = join(home, 'disk');
-/** Has room for the state, or for a copy of it, and not for both. */
+/** A disk that has room for the state or for a copy of it, but not for both. */
 const larger = join(home, 'larger');
 const state = join(home, 'state');
 const isMounted = mount(disk, 1) && mount(larger, 6);

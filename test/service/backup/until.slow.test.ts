@@ -25,7 +25,7 @@ async function started(of: Settings): Promise<Gateway> {
   return gateway;
 }
 
-/** Waits for a time after everything committed so far and before everything committed after the return, and returns it. */
+/** Returns a time that is later than all commits so far and earlier than all commits after the return. Waits until this time has passed. */
 async function momentOf(): Promise<string> {
   const at = Date.now() + 1;
   await until('it has passed', () => Date.now() > at);
@@ -69,7 +69,7 @@ test('a state is restored as of a time between two jobs, across a kill', async (
   expect(known).toEqual([true, true, false]);
   expect((await two.job(second)).status).toBe('succeeded');
 
-  // Past the end of the log nothing is restored; the message names a time up to which it can be.
+  // A time after the end of the log is refused; the message names the latest time to which the state can be restored.
   const late = await restore(gateway, '2099-01-01T00:00:00Z', join(two.directory, 'late'));
   expect(late.status).toBe(1);
   const [, end] = /without a gap until (\S+): name/.exec(late.stderr) ?? [];
@@ -128,7 +128,7 @@ test('a copy of the state that takes its place gets an id of its own, so that it
   rmSync(data, { recursive: true });
   cpSync(`${data}-copy`, data, { recursive: true });
   await gateway.start();
-  // Refused while the scheduled first backup of the new store is being written.
+  // The call is repeated, because it is refused while the scheduled first backup of the new store is being written.
   await until('a backup is written', async () => (await gateway.call('POST', '/system/backup', {})).status === 200);
   const { job_id: own } = await gateway.finished('echo/handle', {});
   const time = await momentOf();
@@ -202,6 +202,6 @@ test('while the directory of the backups cannot be used, the service works, and 
   await gateway.term();
   expect(await isKnown(await restored(gateway, time), id)).toBe(true);
   const archive = join(into(gateway), readdirSync(into(gateway)).find(name => name.startsWith('log-'))!);
-  // What the first start wrote is there as well.
+  // The archive also has the segment that the first start wrote.
   expect(readdirSync(archive).sort()[0]).toBe('000000000001.log');
 });

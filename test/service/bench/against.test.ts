@@ -1,4 +1,4 @@
-// Two builds side by side: what is said of a metric before and after.
+// The comparison of two builds: the figures of a metric before and after a change, and what the table says of them.
 import { expect, test } from 'vitest';
 import { changeRecords, changesOf, changeTable } from '../../../bench/against/change.ts';
 

@@ -12,14 +12,14 @@ const distinctMin = 6;
 
 const watched = new Map<string, Secret>();
 
-/** A secret value of visible ASCII that is new in each run, and says what it is wherever it turns up. */
+/** Makes a secret of visible ASCII that is new in each run. It contains its name, which identifies it wherever it turns up. */
 export function canary(name: string): string {
   const value = `canary-${randomBytes(12).toString('hex')}-${name.replaceAll(/[^\w-]/g, '-')}`;
   watch(name, value);
   return value;
 }
 
-/** From now on the value is looked for by every sweep of this process. */
+/** Makes all later sweeps of this process look for the value, unless it is so short or uniform that it could occur by chance. */
 export function watch(name: string, value: string | Uint8Array): void {
   const head = typeof value === 'string' ? [...value].slice(0, headMax).join('') : Buffer.from(value.slice(0, headMax));
   if (head.length < headMin || new Set<string | number>(head).size < distinctMin) return;
@@ -31,7 +31,7 @@ export function forgetSecrets(): void {
   watched.clear();
 }
 
-/** All that were made or named so far. */
+/** All secrets that sweeps look for. */
 export function secrets(): readonly Secret[] {
   return [...watched.values()];
 }

@@ -1,4 +1,4 @@
-// A service with every kind of secret, asked in every way: the stdin of its plugins is the only place where one is.
+// A service with every kind of secret, called in every way: its secrets appear only on the stdin of its plugins.
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

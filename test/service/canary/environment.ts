@@ -5,7 +5,7 @@ import { watch } from './canary.ts';
 
 export type Environment = { readonly [name: string]: string };
 
-/** Keys and tokens that came in variables, or lie in files that these name. */
+/** Makes sweeps look for the keys and tokens in these variables, and in the files that the variables name. */
 export function watchEnvironment(environment: Environment): void {
   for (const [name, value] of Object.entries(environment)) {
     if (/_FILE$/.test(name)) watchFile(name, value);
@@ -18,7 +18,7 @@ export function watchFile(name: string, path: string): void {
   if (existsSync(path)) watch(name, readFileSync(path));
 }
 
-/** The key, where there is one. */
+/** Makes sweeps look for the unlock key of a vault. Returns the key; null if there is none. */
 export function watchUnlockKey(file: string, variable: string | undefined): Buffer | null {
   const key = readUnlockKey({ file, variable });
   if (typeof key === 'string') return null;

@@ -1,4 +1,4 @@
-// The files of a gateway's directory that may hold secrets, each with its reason. Besides them only the stdin of a plugin does.
+// The files of a gateway's directory that may hold secrets, each with its reason. The only other place is the stdin of plugins.
 
 const places: readonly (readonly [path: RegExp, reason: string])[] = [
   [/^config\.yaml(\.new)?$/, 'the configuration itself: its owner wrote tokens and webhook keys into it'],

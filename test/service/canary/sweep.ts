@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { secrets } from './canary.ts';
 
 const windowBytes = 32 * 1024 * 1024;
-/** Longer than any form of a secret. */
+/** How many bytes adjacent windows share, so that a secret at their border is found. It is more than any form of a secret has. */
 export const overlapBytes = 256;
 
-/** One line for each secret that the bytes hold. */
+/** Returns one line for each secret that the bytes contain. */
 export function sweepBytes(place: string, bytes: Uint8Array | string, offset = 0): string[] {
   const buffer = Buffer.from(bytes as string);
   return secrets().flatMap(({ name, forms }) => {
@@ -16,7 +16,7 @@ export function sweepBytes(place: string, bytes: Uint8Array | string, offset = 0
   });
 }
 
-/** All files below the directory, but those that may hold a secret. */
+/** Sweeps all files below the directory, except those that may hold secrets. */
 export function sweepDirectory(directory: string, mayHold: (path: string) => boolean): string[] {
   const entries = readdirSync(directory, { recursive: true, withFileTypes: true });
   const paths = entries.filter(entry => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));

@@ -15,7 +15,7 @@ export class Traces {
   readonly #shown = new Map<string, Shown>();
   readonly #said: string[] = [];
 
-  /** What the service wrote to stdout or stderr. */
+  /** Takes a text that the service has written to stdout or stderr. */
   said(text: string): void {
     this.#said.push(text);
   }
@@ -25,7 +25,7 @@ export class Traces {
     for (const one of shownBy(pid)) this.#shown.set(`${one.place} ${one.bytes}`, one);
   }
 
-  /** For a service that has ended: what it left in its directory and elsewhere, and what was received from it. */
+  /** Searches what an ended service left in its directory and elsewhere, and what was received from it. Returns the findings. */
   sweep(directory: string, environment: Environment): string[] {
     watchEnvironment(environment);
     watchState(join(directory, 'data'), environment);
@@ -38,7 +38,7 @@ export class Traces {
   }
 }
 
-/** What the service made itself: the first token, the keys of the vault, and all that the vault holds, minted values too. */
+/** Makes sweeps look for the secrets that the service made or stored: the first token, the vault's keys, and all values in the vault. */
 function watchState(path: string, environment: Environment): void {
   watchFile('the token of the first start', join(path, 'api-token'));
   const key = watchUnlockKey(join(path, 'vault.key'), environment[keyVariable]);

@@ -29,7 +29,7 @@ function take(one: Heard, chunk: Buffer): void {
   if (bytes > bytesMax) sweepHeard();
 }
 
-/** What was found in all that was received since the last time. */
+/** Sweeps what was received since the last sweep. Returns all findings since the last call. */
 export function sweepTranscripts(): string[] {
   sweepHeard();
   return findings.splice(0);
@@ -39,7 +39,7 @@ function sweepHeard(): void {
   for (const one of heard) {
     const all = Buffer.concat(one.chunks);
     findings.push(...sweepBytes('received', all, one.swept));
-    // A secret may come in two pieces.
+    // The end is kept, because a secret may arrive in two pieces.
     const rest = all.subarray(-overlapBytes);
     one.swept += all.length - rest.length;
     one.chunks = [Buffer.from(rest)];

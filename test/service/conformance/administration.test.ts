@@ -7,7 +7,7 @@ import { hookKeys, moment, read, scopesThatMay, settings, text, whole } from './
 
 const gateway = shareGateway(settings);
 
-/** Lays these keys over the main file, and has it loaded. */
+/** Writes these keys into the main file, and reloads the configuration. */
 async function reloadWith(more: object): Promise<void> {
   const main = join(gateway.directory, 'config.yaml');
   writeFileSync(main, JSON.stringify({ ...JSON.parse(readFileSync(main, 'utf8')), ...more }));

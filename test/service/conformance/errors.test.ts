@@ -112,7 +112,7 @@ test('a bad admin token on vault routes is 401', async () => {
 
 let made: VaultGateway | null = null;
 
-/** The same gateway, with a vault from then on. */
+/** The first call restarts the gateway with a vault; later calls return the same gateway. */
 async function startWithVault(): Promise<VaultGateway> {
   if (made) return made;
   await gateway.term();

@@ -13,7 +13,7 @@ async function listed(status: string): Promise<unknown[]> {
   return (jobs as { job_id: string }[]).map(({ job_id }) => job_id);
 }
 
-/** What the job itself and the list say of it. */
+/** Expects the job to have this status, both in its own document and in the list of jobs. */
 async function expectStatus(id: string, status: Status): Promise<void> {
   expect(await gateway.job(id)).toMatchObject({ status });
   expect(await listed(status)).toContain(id);

@@ -12,7 +12,7 @@ const rows = [
   ...besideRows.map(row => named(row, 'beside_')),
 ];
 const teller = ['process_', 'worker_'].map(prefix => `${prefix}says_its_secret_in_three_ways`);
-/** As many as there are hosts that start programs. */
+/** The number of programs that can run at once. It is also the number of hosts that start programs, so each host runs one. */
 const places = 4;
 const heldAt = (gate: string) => ({
   code: `#!/bin/sh\nuntil [ -e ../../gate-${gate} ]; do sleep 0.05; done; echo '{"status":"ok"}'\n`,
@@ -101,7 +101,7 @@ test('process plugins', async () => {
   const others = await Promise.all(Array.from({ length: 20 }, (_, n) => gateway.submit('good/handle', { n })));
   for (const [n, id] of others.entries())
     expect(await gateway.settled(id)).toMatchObject({ status: 'succeeded', attempt: 1, result: { result: { n } } });
-  // All of that ended although this job occupied one host all the time, and two of the others occupied one each for seconds.
+  // The good jobs ended although this job occupied one host all the time, and two other jobs occupied a host each for seconds.
   expect((await gateway.job(waiting)).status).toBe('running');
   gateway.open('held');
   expect(await gateway.settled(waiting)).toMatchObject({ status: 'succeeded' });

@@ -9,7 +9,7 @@ import { journal } from '../gateway/sources.ts';
 export type Row = {
   readonly title: string;
   readonly plugin: PluginSource;
-  /** Of the configuration: `plugins.<name>`. */
+  /** The entry of the plugin in the configuration, `plugins.<name>`. */
   readonly instance?: { readonly [key: string]: unknown };
   readonly payload?: object;
   readonly ends: Partial<Record<keyof Job, unknown>>;
@@ -26,7 +26,7 @@ const encodings = [secret, Buffer.from(secret).toString('base64'), encodeURIComp
 const deep = 'nested deeper than 200 levels, or circular';
 const hasBwrap = (await sandboxFault({ kind: 'bwrap', limits: limitsDefault })) === null;
 
-/** Good jobs that are under way in the thread of each row that runs beside others. */
+/** For each of `besideRows`, the number of good jobs that run in the same thread. */
 export const neighbours = cyclesOf({ deep: 255, quick: 31 });
 /** The neighbours must begin and end within this time. */
 const besideMs = cyclesOf({ deep: 5000, quick: 3000 });
@@ -191,7 +191,7 @@ export const workerRows: readonly Row[] = [
     `console.log(${JSON.stringify(ansi)}); log('info', ${JSON.stringify(ansi)})`,
     succeeded({ logs: [{ level: 'info', message: ansi }] }),
   ),
-  // The last: until its thread has died, a job of the next row could be on it, and would be charged for it.
+  // This row comes last: until its thread has died, a job of a further row could be on that thread, and would be charged.
   js('throws after its answer', `setImmediate(() => { throw new Error('later') })`, succeeded()),
 ];
 
@@ -213,7 +213,7 @@ export const besideRows: readonly Row[] = [
   ),
 ];
 
-/** A plugin of the row's title. */
+/** The name of the row's plugin, made from the title. */
 export function nameOf({ title }: Row, prefix: string): string {
   return prefix + title.replaceAll(/\W/g, '_');
 }

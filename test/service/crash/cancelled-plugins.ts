@@ -19,7 +19,7 @@ export async function handle({ job_id: job, attempt, event }, { signal }) {
 }
 `;
 
-/** A program writes down when its process was started: it is entered then. */
+/** A program writes down when its process was started, which counts as the time at which its code was entered. */
 const processNote = `
 const { appendFileSync, readFileSync } = require('node:fs');
 const ticks = readFileSync('/proc/self/stat', 'latin1').replace(/^.*\\) /s, '').split(' ')[19];
@@ -33,7 +33,7 @@ if (deaf) process.on('SIGTERM', () => {});
 note(job, performance.timeOrigin);
 setTimeout(() => console.log(JSON.stringify({ status: 'ok', result: {} })), wait);
 `;
-/** A program for many jobs. A job enters it when its process gets the request; the test cannot tell this time, so the note has 0. */
+/** A program for many jobs. Its code is entered when the process gets the request. The test cannot know this time, so the note has 0. */
 const served = `#!/usr/bin/env node
 ${processNote}
 require('node:readline').createInterface({ input: process.stdin }).on('line', line => {

@@ -17,7 +17,7 @@ const submittedPerCycle = 14;
 const cancelledPerCycleMax = 12;
 /** Bytes that plugins write before the first cancel of a cycle. */
 const writtenMax = 1_200;
-/** A process that ignores SIGTERM is killed after 5 s; on a machine that does much else this takes a while longer. */
+/** A process that ignores SIGTERM is killed after 5 s. The second summand allows for a busy machine. */
 const aliveMsMax = 6_000 + 4_000;
 const deafMs = 15_000;
 
@@ -75,7 +75,7 @@ test(`${cycles} kills between random cancels: nothing that was cancelled starts 
   const ends = new Map(ended.map(job => [job.job_id, job]));
   const stopped = new Set(answers.filter(({ status }) => status !== 409).map(({ id }) => id));
   const notes = readNotes(journal);
-  // A process of `hearing` answers, and stays. Jobs inside runs have no processes.
+  // Not `hearing`: its process answers a cancel itself, and keeps running. Jobs inside runs have no processes.
   const processes = notes.filter(({ job }) => stopped.has(job) && ends.get(job)!.plugin !== 'hearing');
   const isGone = () => !processes.some(({ pid, ticks }) => isAlive(pid, ticks));
   await until('no process of what was cancelled is alive', isGone, Math.max(1_000, lastMs + aliveMsMax - Date.now()));
@@ -131,7 +131,7 @@ function killHosts(service: number): void {
     try {
       process.kill(host, 'SIGKILL');
     } catch {
-      // It has ended by itself.
+      // The host has ended by itself.
     }
   }
 }

@@ -20,7 +20,7 @@ afterAll(() => {
   rmSync(disk, { recursive: true });
 });
 
-/** A file system of its own in memory, where that is permitted. */
+/** Mounts a file system in memory; returns its directory. Null: this process may not mount. */
 function mountSmallDisk(size: string): string | null {
   const directory = mkdtempSync(join(tmpdir(), 'headgate-disk-'));
   try {
@@ -109,7 +109,7 @@ test.skipIf(!isMounted)(
   },
 );
 
-/** Calls until a call is refused; what the refusal was. */
+/** Calls until a call is refused. Resolves with the refusal. */
 async function callOneByOne(gateway: Gateway, accepted: string[]) {
   for (;;) {
     const answer = await gateway.call('POST', '/plugin/echo/handle', { payload: { text: 'x'.repeat(500) } });

@@ -6,7 +6,7 @@ export type Line = {
   readonly attempt: number;
   /** The process of the service that the plugin host belongs to; 0 or another number where the plugin cannot know it. */
   readonly service: number;
-  /** A name of its own for each run. */
+  /** A name that is different for each run. */
   readonly run: string;
   readonly what: 'start' | 'breath' | 'end' | 'seen' | 'service' | 'hosts';
 };

@@ -96,7 +96,7 @@ test(`${cycles} kills lose nothing, double nothing and change no end`, { timeout
   };
   await Promise.all(Array.from({ length: readersMax }, read));
   expect(wrongResults).toEqual([]);
-  // The plugin has counted each job once, also jobs whose 202 was lost; so counts may have gaps, but none is there twice.
+  // The plugin has counted each job once, also jobs whose 202 was lost; so counts may have gaps, but none occurs twice.
   const counted = accepted.filter(({ kind }) => kind === 'counting').map(({ id }) => countIn(ends.get(id)!));
   const { body } = await gateway.call('GET', '/jobs?plugin=counting&limit=1');
   expect(counted.toSorted((a, b) => a - b)).toEqual([...new Set(counted)].sort((a, b) => a - b));

@@ -50,7 +50,7 @@ export function handle(request) {
 }
 `;
 
-/** Adds up what a fan-out brought. */
+/** Adds up the results of a fan-out. */
 const adding = `${notes}
 export function handle(request) {
   const note = begin(request);
@@ -71,7 +71,7 @@ export function handle(request) {
 }
 `;
 
-/** Tells which secrets it was given, and what it was sent. */
+/** Its result has the names of the secrets that it was given, and the value in its payload. */
 const keeping = `${notes}
 export function handle(request) {
   const note = begin(request);
@@ -111,7 +111,7 @@ export const webhooks = {
   ],
 };
 
-/** So many attempts that kills never use up those of a job. */
+/** A job may have so many attempts that kills never use them up. */
 export const retry = { max_attempts: 1000, backoff_base: '1ms', backoff_max: '20ms' };
 
 export const pipelines = [

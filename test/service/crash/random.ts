@@ -1,4 +1,4 @@
-// Chance with a seed: the same seed, the same numbers. The seed of a run is printed.
+// Random numbers from a seed: the same seed gives the same numbers. The seed of a run is printed.
 
 import { testSeed } from '../../support/seed.ts';
 

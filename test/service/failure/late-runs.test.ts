@@ -7,7 +7,7 @@ const pipelines = [
   { name: 'bound', deadline: '1m', steps: [{ uses: 'echo' }] },
   { name: 'free', steps: [{ uses: 'echo' }] },
 ];
-/** More runs than one turn stops, and more than one turn ends. */
+/** More runs than a turn can stop, and more than a turn can end. */
 const count = 1_100;
 
 /** A ledger after a start, an hour after it was given these runs. `started`: how many of their jobs had started before. */
@@ -21,7 +21,7 @@ function startedLate(pipeline: string, options: object = {}) {
   return { ledger, started };
 }
 
-/** How many runs have ended like this. */
+/** How many runs have ended with this status. */
 function ended(ledger: Ledger, status: string): number {
   const runs = ledger.replies.map(({ value }) => ledger.job(formatId((value as unknown as { readonly id: JobId }).id)));
   return runs.filter(run => run.status === status).length;

@@ -1,4 +1,4 @@
-// The ledger without its thread: job and pipeline actor on a store in memory, with hosts that do what the test says, and their lifecycle.
+// The ledger without its thread: the job and the pipeline actor with their lifecycle, on a store in memory, and hosts that do what the test says.
 
 import type { HostSlotName } from '../../../actors/job/dispatch/host-slot.ts';
 import { OutstandingFrames } from '../../../actors/job/dispatch/outstanding-frames.ts';
@@ -77,7 +77,7 @@ export class Ledger {
     this.start();
   }
 
-  /** Starts a new process of the service on the same store; the one before is gone. */
+  /** Starts a new process of the service on the same store, as after the end of the one before. */
   start(): void {
     const process = ++this.#lifeOfProcess;
     this.store.close();
@@ -208,7 +208,7 @@ export class Ledger {
     this.store.commit(batch);
   }
 
-  /** What is wrong with the store, but for the calls' keys, which tests damage. */
+  /** The violated invariants of the store. Those of idempotency keys are left out, because tests damage their records. */
   faults(): string[] {
     const asked = invariantsOf(this.store, new NameTable(this.store)).filter(
       ({ name }) => !name.startsWith('idempotency'),

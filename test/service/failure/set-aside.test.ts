@@ -1,4 +1,4 @@
-// Records that cannot be used: passed over and listed, until there is a new one in their place.
+// Records that cannot be used are skipped and listed, until a new record is written in their place.
 import { expect, it } from 'vitest';
 import { SetAside } from '../../../runtime/store/set-aside.ts';
 

@@ -7,7 +7,7 @@ import { type Gateway, startGateway } from '../gateway/gateway.ts';
 import { echo, worker } from '../gateway/sources.ts';
 import { until } from '../gateway/until.ts';
 
-/** A thread ends when its file appears, each time once. */
+/** Loaded into each thread of the service: ends the thread when its file appears, and removes the file, so that the next thread lives. */
 const deadly = `
 import { existsSync, rmSync } from 'node:fs';
 import { basename, dirname } from 'node:path';

@@ -15,7 +15,7 @@ export type Fixture = {
   /** The configuration that the state was made with. */
   readonly settings: Settings;
   readonly vault: { readonly keyBase64: string; readonly adminToken: string; readonly secret: string };
-  /** Jobs and runs, by what they are to show. */
+  /** Ids of jobs and runs, each under the name of what it shows. */
   readonly ids: { readonly [name: string]: string };
 };
 
@@ -61,7 +61,7 @@ export function placeFixture(gateway: Gateway, name: string, { vault }: Fixture)
   writeFileSync(join(data, 'vault.key'), Buffer.from(vault.keyBase64, 'base64'), { mode: 0o600 });
 }
 
-/** Keeps the state of a gateway that has been killed, as `<format>-<shows>`, with the log that a start applies; returns its format. */
+/** Stores the state of a killed gateway, with the log that a start applies, as the fixture `<format>-<shows>`. Returns the format. */
 export function keepFixture(gateway: Gateway, shows: string, fixture: Omit<Fixture, 'vault'> & FixtureVault): number {
   const data = join(gateway.directory, 'data');
   const { settings, ids, adminToken, secret } = fixture;

@@ -39,7 +39,7 @@ const settings: Settings = {
       runtime: 'process',
       commands: { run: {} },
     },
-    // Two elements with one key are one event.
+    // Two elements with the same key emit the same event; the second one is dropped.
     crier:
       "export const handle = ({ event: { payload: { item } } }, { emit }) => emit({ type: 'cried', payload: item, dedupe_key: item.key });",
     mending: `${journal}

@@ -1,7 +1,7 @@
 // Bodies that no honest client sends.
 import { fc } from '../../support/seed.ts';
 
-/** What the gateway of the test takes at most. */
+/** The maximum size of a body that the gateway of the test accepts. */
 export const bodyBytesMax = 65_536;
 
 const nested = (open: string, close: string, depth: number) =>

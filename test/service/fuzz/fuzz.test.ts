@@ -21,7 +21,7 @@ import { asksToClose, packetsOf, plain, type Request, told } from './request.ts'
 import { type Known, operationRequests, validRequests } from './valid.ts';
 import { type Reply, Wire } from './wire.ts';
 
-/** On each HTTP server. */
+/** The number of requests to each HTTP server. */
 const requestsCount = cyclesOf({ deep: 10_240, quick: 640 });
 const inFlight = 16;
 const findingsMax = 10;

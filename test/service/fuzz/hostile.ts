@@ -1,4 +1,4 @@
-// Bytes that are no sound request: framing, lines and encodings that the HTTP parser, or the guard behind it, must bear.
+// Bytes that are no sound request: framing, lines and encodings with which the HTTP parser, or the guard behind it, must cope.
 import { fc } from '../../support/seed.ts';
 import { packetsOf, plain, type Request } from './request.ts';
 

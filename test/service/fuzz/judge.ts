@@ -16,7 +16,7 @@ export type Judge = (request: Request, reply: Reply) => string | null;
 
 const jsonType = 'application/json';
 
-/** What an HTTP parser answers in words of its own. */
+/** The statuses of answers that the HTTP parser itself makes, without the headers of the service. */
 const parserStatuses = can('a request that the parser refuses with a response') ? [] : [400, 404, 431, 505];
 
 export function makeJudge(routes: readonly Route[]): Judge {

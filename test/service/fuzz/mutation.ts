@@ -1,4 +1,4 @@
-// What is done to valid requests so that they are odd, wrong or hostile, while their framing stays sound.
+// Changes that make valid requests odd, wrong or hostile, but leave their framing sound.
 
 import { fc } from '../../support/seed.ts';
 import { can } from '../../unit/http/differences.ts';
@@ -34,7 +34,7 @@ export function transported(requests: fc.Arbitrary<Request>): fc.Arbitrary<Reque
   const chunkBytes = can('a body in chunks') ? seldom(sizes) : fc.constant(null);
   const cut = seldom(fc.double({ min: 0, max: 1, noNaN: true }));
   return fc.tuple(requests, chunkBytes, cut).map(([request, size, at]) => {
-    // Many tiny chunks cost much and say little.
+    // Many tiny chunks take much time and test little more than a few.
     const isLong = (request.body?.length ?? 0) > 2_000;
     return { ...request, chunkBytes: isLong && size !== null ? Math.max(size, 1_000) : size, cut: at };
   });

@@ -3,19 +3,19 @@ import { can } from '../../unit/http/differences.ts';
 
 export type Request = {
   readonly method: string;
-  /** Path and query as they are sent, a byte a character. */
+  /** Path and query as they are sent, one byte for each character. */
   readonly target: string;
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly body: Buffer | null;
-  /** Sends the body in chunks of so many bytes. */
+  /** Sends the body in chunks of this size. Null: in one piece, with Content-Length. */
   readonly chunkBytes: number | null;
-  /** Cuts the bytes at this share of their length, and sends two packets; behind the first line if the server takes that only whole. */
+  /** Sends two packets, cut at this share of the length. If the server needs the first line in one packet, only the rest is cut. */
   readonly cut: number | null;
   /** The request follows the documents and its token may do everything, so it must not be refused. */
   readonly isValid: boolean;
-  /** The HTTP parser may refuse it in words of its own, or hang up. */
+  /** The HTTP parser may refuse the request with an answer of its own, or close the connection. */
   readonly isLoose: boolean;
-  /** What is sent in place of all the above. */
+  /** The bytes to send instead of a request made of the fields above; null: there are none. */
   readonly raw: Buffer | null;
 };
 
@@ -31,7 +31,7 @@ export const plain: Request = {
   raw: null,
 };
 
-/** The packets. */
+/** The packets in which the request is sent. */
 export function packetsOf(request: Request): Buffer[] {
   const bytes = request.raw ?? written(request);
   if (request.cut === null) return [bytes];
@@ -58,7 +58,7 @@ function chunked(body: Buffer, size: number): Buffer {
   return Buffer.concat([...parts, Buffer.from('0\r\n\r\n')]);
 }
 
-/** Whether the server is asked to close behind it. */
+/** Whether the request asks the server to close the connection after the answer. */
 export function asksToClose({ headers }: Request): boolean {
   return headers.some(([name, value]) => name.toLowerCase() === 'connection' && value.toLowerCase() === 'close');
 }

@@ -1,4 +1,4 @@
-// Requests that must be taken: the operations of the gateway's OpenAPI document, and the routes of the table.
+// Requests that must be accepted: the operations of the gateway's OpenAPI document, and the routes of the table.
 
 import type { Route } from '../../../http/route.ts';
 import type { Json, JsonObject } from '../../../runtime/packing.ts';
@@ -92,7 +92,7 @@ function partOf(value: Json, path: readonly string[]): JsonObject {
 
 const types = fc.constantFrom(null, 'application/json', 'application/json; charset=utf-8', 'application/vnd.x+json');
 
-/** Objects that are no attack. */
+/** Harmless objects. */
 const payloads: fc.Arbitrary<unknown> = fc
   .dictionary(fc.string({ maxLength: 8 }), fc.jsonValue({ maxDepth: 2 }).filter(isExact), { maxKeys: 4 })
   .filter(value => !JSON.stringify(value).includes('__proto__'));
@@ -261,7 +261,7 @@ function parameter(schema: JsonObject, known: Known): fc.Arbitrary<Json> {
   return fc.oneof(words, fc.string({ maxLength: 40 }), fc.string({ unit: 'grapheme', maxLength: 6 }).map(wellFormed));
 }
 
-/** Any value that fits the schema, of the keywords that the fixture's schemas use. */
+/** Any value that fits the schema. Knows only the keywords that the schemas of this gateway use. */
 function values(schema: JsonObject, document: JsonObject): fc.Arbitrary<Json> {
   const { type, minimum = -(2 ** 31), maximum = 2 ** 31 } = schema;
   const [min, max] = [Number(minimum), Number(maximum)];
@@ -291,7 +291,7 @@ function values(schema: JsonObject, document: JsonObject): fc.Arbitrary<Json> {
   }
 }
 
-/** Without halves of surrogate pairs. */
+/** Replaces unpaired surrogates. */
 function wellFormed(text: string): string {
   return Buffer.from(text).toString();
 }

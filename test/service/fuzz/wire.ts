@@ -4,11 +4,11 @@ import { connect, type Socket } from 'node:net';
 export type Answer = {
   readonly kind: 'answer';
   readonly status: number;
-  /** By lower-case name; the last of each. */
+  /** The headers by lower-case name; of several with the same name, the last. */
   readonly headers: ReadonlyMap<string, string>;
-  /** Empty for a stream of events, which is let go once its head is there. */
+  /** Empty for a stream of events, whose connection is closed as soon as the head has arrived. */
   readonly body: Buffer;
-  /** The number of bytes behind the answer. */
+  /** The number of bytes that arrived after the answer. */
   readonly surplus: number;
 };
 export type Reply = Answer | { readonly kind: 'closed' } | { readonly kind: 'silent' };
@@ -22,9 +22,9 @@ export type Sending = {
   readonly endsAtOnce: boolean;
 };
 
-/** Long enough for a machine on which everything else takes ten times as long. */
+/** The longest wait for an answer: enough even if the machine is ten times slower. */
 const silenceMsMax = 60_000;
-/** `100 Continue`: the answer comes behind it. */
+/** `100 Continue`: the real answer follows. */
 const interimStatus = 100;
 const closed: Reply = { kind: 'closed' };
 
@@ -144,7 +144,7 @@ function dechunked(bytes: Buffer): Part | null {
   }
 }
 
-/** Each part travels by itself. */
+/** Sends each part in a packet of its own. */
 async function send(socket: Socket, parts: readonly Buffer[], endsAtOnce: boolean): Promise<void> {
   for (const part of parts) {
     if (socket.destroyed) return;

@@ -56,7 +56,7 @@ test('attempts that their jobs’ deadlines have stopped count, and cancelled on
   expect(await pauses()).toMatchObject([{ by: 'breaker', reason: '2 of its last 2 attempts failed' }]);
 });
 
-/** The number of jobs of the plugin that hosts have. */
+/** The number of the plugin's jobs that hosts hold. */
 async function activeOf(plugin: string): Promise<unknown> {
   const { body } = await gateway.call('GET', '/analytics/queue');
   const lanes = body['plugin_lanes'] as readonly Record<string, unknown>[];

@@ -163,7 +163,7 @@ test('delayed jobs count under service.max_waiting, and not in the queue', async
   expect(batch).toMatchObject({ status: 202, body: { accepted: 2 } });
   const full = await later({});
   expect([full.status, full.body['code'], full.headers.get('Retry-After')]).toEqual([503, 'too_many_waiting', '10']);
-  // What can run at once is accepted still.
+  // Jobs that can run at once are still accepted.
   expect((await small.finished('echo/say')).status).toBe('succeeded');
   expect((await small.call('GET', '/healthz')).body).toMatchObject({ queue_depth: 0 });
   expect((await small.call('GET', '/analytics/queue')).body).toMatchObject({

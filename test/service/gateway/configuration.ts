@@ -5,7 +5,7 @@ import { canary, watch } from '../canary/canary.ts';
 
 type Data = { readonly [key: string]: unknown };
 
-/** A worker plugin's source, or any plugin with more of its manifest. */
+/** The source of a worker plugin, or the code of any plugin with further keys of its manifest. */
 export type PluginSource = string | ({ readonly code: string; readonly entrypoint?: string } & Data);
 
 export type Settings = {
@@ -78,7 +78,7 @@ export function writeConfiguration(directory: string, settings: Settings): void 
   writeFileSync(join(directory, 'config.yaml'), JSON.stringify(document, null, 2));
 }
 
-/** Has the sweeps look for the tokens and keys of the configuration, which may be nowhere else. */
+/** Makes sweeps look for the tokens and keys of the configuration, which may appear nowhere else. */
 function watchSecrets({ api, tokens = [] }: Settings): void {
   watch('token for everything', everythingToken);
   const auth = api?.['auth'] as { readonly tokens?: readonly Data[] } | undefined;

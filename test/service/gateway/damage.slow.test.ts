@@ -1,4 +1,4 @@
-// A start with damaged files of the state: a ledger ends it with 74 and a line that says what to do, an index is built again.
+// A start with damaged files of the state: a damaged ledger ends it with 74 and a line that says what to do; a damaged index is built again.
 import {
   readdirSync,
   readFileSync,

@@ -28,7 +28,7 @@ type Timed = Job & {
   readonly cancel?: { readonly by: string; readonly reason: string };
 };
 
-/** Calls `plugin/command` or a pipeline; the job. */
+/** Calls a command or a pipeline. Resolves with the job. */
 async function call(path: string, body: object): Promise<Timed> {
   const { status, body: said } = await gateway.call('POST', path, body);
   expect(status, JSON.stringify(said)).toBe(202);

@@ -12,7 +12,7 @@ import { everythingToken, type Settings, writeConfiguration } from './configurat
 import { send } from './send.ts';
 import { until } from './until.ts';
 
-/** A service that has died with a call unanswered is reported as ended if its end is noticed within this time. */
+/** The error of an unanswered call says how the service ended, if the end is noticed within this time after the call failed. */
 const deathMsMax = 500;
 /** Garbage collection without helper threads: on two cores that tests share, a start takes 0.59 s of CPU with this option, 0.69 s without. */
 const collector = '--single-threaded-gc';
@@ -47,7 +47,7 @@ export type Job = {
 export type Answer = {
   readonly status: number;
   readonly headers: Headers;
-  /** Parsed where it is JSON. */
+  /** The parsed body if it is JSON, otherwise `{ text }`. */
   readonly body: { readonly [key: string]: unknown };
 };
 
@@ -243,7 +243,7 @@ export class Gateway {
     return body as unknown as readonly Job[];
   }
 
-  /** The job once it is in a terminal state. The service waits for it: to ask again and again would take more CPU than most jobs. */
+  /** Resolves with the job when it has settled. The service does the waiting, because polling would take more CPU than most jobs. */
   settled(id: string, limitMs?: number): Promise<Job> {
     return until(
       `job ${id} ends`,

@@ -1,4 +1,4 @@
-// Hooks of runs through the service: who hears that a nightly run failed.
+// Hooks of runs in the real service: which pipelines start when a run fails or is cancelled, and what they are told.
 import { expect, test } from 'vitest';
 import { openSource } from '../../feature/events/reader.ts';
 import { shareGateway } from './gateway.ts';

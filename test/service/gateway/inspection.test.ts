@@ -83,7 +83,7 @@ class Service {
     await until('the service is ready', () => this.#line('ready'));
   }
 
-  /** The pid of the host that its programs have, once one of them has run. */
+  /** Runs a program, and resolves with the pid of the host that ran it. */
   async programHost(): Promise<number> {
     await this.run('program/run');
     return Number((await until('its host is up', () => this.#line('the plugin host is up', 'programs-1')))['pid']);
@@ -137,8 +137,8 @@ test.runIf(canRun)('a host that outlives its service is found by its mark and ki
   const service = new Service();
   await service.start();
   const host = await service.programHost();
-  // Stopped, it cannot see that its service is gone. A host of threads would be continued by the kernel: it shares the
-  // session of the service, and a stopped group that no parent of its session is left to continue gets SIGCONT.
+  // A stopped host cannot see that its service is gone. It leads a session of its own, so the kernel does not continue it
+  // when the service dies.
   process.kill(host, 'SIGSTOP');
   await service.kill();
   expect(livingStat(host)).not.toBe(null);

@@ -6,7 +6,7 @@ import { server } from '../../unit/http/differences.ts';
 import { Gateway, refusedStart, startGateway } from './gateway.ts';
 import { echo } from './sources.ts';
 
-/** Asks again and again for the health of whatever listens there; what was answered. */
+/** Calls /healthz on the port again and again, whether or not anything listens there. `answers` has what was received. */
 function ask(port: number): { readonly answers: string[]; stop(): void } {
   const answers: string[] = [];
   let isOver = false;
@@ -62,7 +62,7 @@ Module._load = (name, ...more) => {
 `;
 const environment = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(refusing)}` };
 
-// These tests name the server themselves, so one test run with them is enough.
+// These tests set `api.server` themselves, so they need not also run in the test run for the other server.
 describe.runIf(server === 'uws')('another server than asked for', () => {
   test('where uWebSockets.js cannot be loaded, auto is node, with a line that says why', async () => {
     const gateway = await startGateway({ plugins: { echo }, api: { server: 'auto' } }, { environment });

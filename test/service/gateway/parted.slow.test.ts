@@ -1,4 +1,4 @@
-// Results of many MiB that come together: the job behind the join gets them, and whoever looks sees them, across a restart.
+// Results of many MiB that meet at a join: the job after the join gets them, and callers can read them, also after a restart.
 import { expect, test } from 'vitest';
 import { startGateway } from './gateway.ts';
 import { worker } from './sources.ts';

@@ -90,7 +90,7 @@ test('a paused plugin starts nothing new, keeps accepting, and goes on when it i
   });
   await waitsFor(built, 'paused');
   expect((await gateway.finished('echo/say', { n: 1 })).status).toBe('succeeded');
-  // What ran ends.
+  // The job that was running ends.
   gateway.open('plugin');
   expect((await gateway.settled(running)).status).toBe('succeeded');
   expect(await counts()).toMatchObject({ queue_depth: 0, paused_count: 2, held_count: 0, waiting_count: 2 });

@@ -275,7 +275,7 @@ test('the failure of a phase does not change the status of the run', async () =>
 test('a run in finally is cancelled only by force', async () => {
   const [run, clean] = await startedIn('long_end', 'clean', { last: 'never' });
   expect(await cancel(run)).toEqual([409, 'ending']);
-  // Whether the job has stopped by the time of the answer is a matter of milliseconds.
+  // The job may or may not have stopped when the answer is sent.
   expect([
     [202, 'running'],
     [200, 'cancelled'],

@@ -72,7 +72,7 @@ const settings = {
 };
 const gateway = shareGateway(settings);
 
-/** From now on, jobs fail whose payload has one of these numbers as `n`, and no others. */
+/** From now on, a job fails if its payload has one of these numbers as `n`; no other job fails. */
 function fallIll(sick: readonly number[]): void {
   writeFileSync(join(gateway.directory, 'sick'), sick.join(' '));
 }

@@ -102,7 +102,7 @@ test('what a delayed rerun refers to is kept across a restart, until the rerun h
   }
 });
 
-/** Two running reruns that share a block. If the time of the turn was up after the first one, they do not, and it tries again. */
+/** Starts two reruns that share a block. They do not share one if the first used up the time of its turn; then this starts again. */
 async function rerunsInOneBlock() {
   for (;;) {
     const pipelines = [{ name: 'one', steps: [{ uses: 'mends' }] }];

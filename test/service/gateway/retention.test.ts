@@ -1,4 +1,4 @@
-// Retention beside an open run, in the real service: its tree is whole until it is over.
+// Retention in the real service: the tree of an open run is kept whole until the run is over.
 import { expect, test } from 'vitest';
 import { startGateway } from './gateway.ts';
 import { echo, worker } from './sources.ts';
@@ -23,7 +23,7 @@ test('jobs of an open run are kept, however few max_jobs says, and go once it is
   await gateway.noted('start');
   const others = Array.from({ length: 250 }, () => gateway.submit('echo/say'));
   for (const id of await Promise.all(others)) await gateway.call('GET', `/job/${id}`);
-  // A sweep has been: of the others no more are kept than max_jobs says, and no fewer for the sake of the run.
+  // A sweep keeps at most `max_jobs` of the other jobs; the jobs of the open run are kept in addition.
   await until('a sweep is over', async () => (await total('plugin=echo&command=say')) <= 100);
   expect(await gateway.tree(run)).toHaveLength(1 + 1200 + 1);
   expect((await gateway.call('GET', '/system/selfcheck')).body['failures']).toEqual([]);

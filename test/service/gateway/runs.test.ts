@@ -124,7 +124,7 @@ test('a run says how the jobs inside ended, wherever it is shown', async () => {
 test('a run counts the jobs of the runs that it calls, and not those of runs that its events start', async () => {
   const items = [{ fail: 'first' }, {}, { emit: [{ type: 'news' }] }];
   const run = await gateway.ran('caller', { result: { list: items } });
-  // The first step, the run that was called, and its three jobs.
+  // Counted are the job of the first step, the called run, and the three jobs of the called run.
   expect(run).toMatchObject({
     status: 'succeeded',
     counts: { succeeded: 4, failed: 1, timed_out: 0, dead: 0, cancelled: 0 },
@@ -132,7 +132,7 @@ test('a run counts the jobs of the runs that it calls, and not those of runs tha
   const inside = await list(`run=${run.job_id}`);
   expect(inside.total).toBe(5);
   expect(inside.jobs.map(({ plugin }) => plugin).sort()).toEqual(['pipeline', 'step', 'step', 'step', 'step']);
-  // The run that was told of the news, and its job, are of the same tree.
+  // The run that the event `news` started, and its job, also belong to the tree.
   expect((await list(`root=${run.job_id}`)).total).toBe(8);
   const called = inside.jobs.find(({ plugin }) => plugin === 'pipeline')!;
   expect((await list(`run=${called.job_id}`)).total).toBe(3);

@@ -78,7 +78,7 @@ test('show prints next occurrences, tags and the latest firings', async () => {
   expect((await run('show', 'manual')).stdout).toMatch(/^fired {4}succeeded by hand at 20/m);
   expect((await run('show', 'manual', '--json')).json).toMatchObject({
     ...{ id: 'manual', state: 'active', plugin: 'seen', command: 'handle', timezone: 'UTC' },
-    // What the configuration leaves out.
+    // The defaults of the keys that the configuration leaves out.
     ...{ jitter_ms: 0, if_running: 'skip', catch_up: 'run_once', catch_up_within_ms: 86_400_000 },
     ...{ pause_after_failures: 0, skip_when_paused: false, enabled: true },
   });

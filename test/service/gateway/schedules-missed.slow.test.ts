@@ -113,7 +113,7 @@ test('a clock that is set forward makes times missed, and one that is set back f
   clock.set('2027-11-01T13:00:00Z');
   const once = await told(ids, found => found['once']!.history.length > 2);
   expect(once['once']).toEqual([...forward.once, 'succeeded 13:00 (0)']);
-  // The next one that fires counts those that did not, however long ago their turn was.
+  // The next occurrence that fires counts those that did not, however long ago they were due.
   const none = await told(['none'], found => found['none']!.history.length > 1);
   expect(none['none']).toEqual([...forward.none, 'succeeded 13:00 (2)']);
 });

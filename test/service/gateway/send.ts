@@ -1,4 +1,4 @@
-// A request as `fetch` sends it. `fetch` takes more CPU in this process than the service takes to answer most calls.
+// Sends a request, in place of `fetch`, which takes more CPU in this process than the service takes to answer most calls.
 import { Agent, request } from 'node:http';
 
 /** Closes a connection that is idle for this long, before the service does: its FIN could cross the next request. */

@@ -23,7 +23,7 @@ test.runIf(canLook)('SIGUSR1 opens no debugger, in the service or in a host', as
   expect(gateway.stderr).not.toContain('Debugger listening');
 });
 
-/** SIGUSR1 is the tenth. */
+/** Whether SIGUSR1, which is signal 10, waits to be handled by the process. */
 function isPending(pid: number): boolean {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
   const pending = [...(/^(?:SigPnd|ShdPnd):\s+(\w+)$/gm.exec(status) ?? [])];

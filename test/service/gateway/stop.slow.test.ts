@@ -77,7 +77,7 @@ describe('a service that stops, is killed, and comes back on the same state', ()
       return answer.status === 202 ? null : answer;
     });
     expect([refusal.status, refusal.body['code'], refusal.headers.get('Retry-After')]).toEqual([503, 'stopping', '5']);
-    // Each answer has closed its connection: these are new ones.
+    // A stopping service closes each connection after its answer, so these calls need new connections.
     expect((await gateway.call('GET', '/healthz')).body).toMatchObject({ status: 'stopping' });
     expect(await gateway.job(id)).toMatchObject({ status: 'running' });
     gateway.open('slow');
@@ -150,7 +150,7 @@ describe('a service that stops, is killed, and comes back on the same state', ()
   });
 });
 
-/** A process that has ended and waits for its parent does not count. */
+/** Whether the process runs. A zombie, which waits only for its parent, does not run. */
 function isRunning(pid: number): boolean {
   try {
     return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'latin1'));

@@ -1,4 +1,4 @@
-// Who runs beside whom: parallelism, plugins that are not safe beside themselves, and fair turns between plugins.
+// Which jobs run at the same time: parallelism, plugins that are not `concurrency_safe`, and fair turns between plugins.
 import { expect, test } from 'vitest';
 import { type Note, shareGateway, startGateway } from './gateway.ts';
 import { echo, journal, worker } from './sources.ts';

@@ -1,4 +1,4 @@
-// Waiting for something to become true: the one place where tests meet a timer.
+// Waits for something to become true, by asking again and again.
 import { setTimeout as pause } from 'node:timers/promises';
 
 const firstPauseMs = 1;

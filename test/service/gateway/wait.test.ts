@@ -1,4 +1,4 @@
-// ?wait= and Prefer: wait: the answer to a call or a look waits until the job has ended.
+// ?wait= and Prefer: wait: the answer to a call, or to GET /job/{job_id}, waits until the job has ended.
 import { expect, test } from 'vitest';
 import { canary } from '../canary/canary.ts';
 import { everythingToken } from './configuration.ts';

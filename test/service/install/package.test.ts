@@ -1,4 +1,4 @@
-// What is published: small, complete, and of use in an empty directory, by the commands that the README shows.
+// The published package: it is small and complete, and works in an empty directory with the commands that the README shows.
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,7 +11,7 @@ const hasUws = spawnSync(process.execPath, ['-e', "require('uWebSockets.js')"], 
 
 let packed: Packed;
 let home: string;
-/** An empty project with the tarball installed; all tests use it, the one that slims it last. */
+/** An empty project with the tarball installed. All tests use it; the test that removes files from it comes last. */
 let directory: string;
 beforeAll(() => {
   home = mkdtempSync(join(tmpdir(), 'headgate-pack-'));

@@ -32,7 +32,7 @@ export function pack(into: string): Packed {
 export function install(directory: string, tarball: string): string {
   mkdirSync(directory);
   writeFileSync(join(directory, 'package.json'), '{"name":"user","private":true,"type":"module"}\n');
-  // Install scripts stay off: nothing of the product may count on them.
+  // Install scripts stay off, because the product must not depend on them.
   shell(directory, `npm install --ignore-scripts ${tarball}`);
   return directory;
 }

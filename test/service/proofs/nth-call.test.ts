@@ -16,9 +16,9 @@ const step = countOf({ deep: 4, quick: 20 });
 const rounds = 3;
 /** The time for an answer, and for the end of a service that cannot go on. */
 const hangMsMax = 5_000;
-/** For a job to end: retries, pauses and a busy machine included. */
+/** The time for a job to end, including retries, pauses and a busy machine. */
 const endMsMax = 30_000;
-/** More calls than any trial makes: the fault never strikes. */
+/** With this number, the fault never strikes: no trial makes so many calls. */
 const never = 65_535;
 
 const writingCalls = ['writev', 'pwrite64', 'fdatasync', 'write', 'fsync', 'rename'] as const;
@@ -152,7 +152,7 @@ async function follow({ status, headers, body }: Answer, problems: string[]): Pr
   if (end !== 'unreadable') ended.set(id, end);
 }
 
-/** Null: there is none yet, or it cannot be read now. */
+/** The final status of the job. Null: the job has not ended, or cannot be read at the moment. */
 async function endOf(id: string, problems: string[]): Promise<string | null> {
   const { status, headers, body } = await within(`job ${id}`, gateway.call('GET', `/job/${id}`));
   if (status === 503 && Number(headers.get('retry-after')) > 0) return null;

@@ -14,7 +14,7 @@ import { type Call, hasStrace, readCalls } from './strace.ts';
 import { callOnce, workload } from './workload.ts';
 
 const images = countOf({ deep: 2000, quick: 20 });
-/** Of this number of images, a service is started on the last, and has to run all jobs to their end. */
+/** On every n-th image, where n is this number, a service is started, and has to run all jobs to their end. */
 const startedEvery = cyclesOf({ deep: 50, quick: 20 });
 const rounds = cyclesOf({ deep: 25, quick: 4 });
 /** How likely a cut keeps a sector that was not synced. */

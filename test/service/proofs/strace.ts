@@ -1,4 +1,4 @@
-// What `strace` tells about a service: whether it is there, and its lines taken apart.
+// The use of `strace` on a service: whether it is installed, its options, and a parser of its output.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';

@@ -36,7 +36,7 @@ export const workload = {
   ],
 } as const;
 
-/** A round of calls; resolves with the jobs that were accepted, each once its end has been read where `isRead`. */
+/** Makes a round of calls. Resolves with the ids of the jobs; with `isRead`, only after the ends of one to four of them have been read. */
 export async function callOnce(gateway: Gateway, round: number, isRead = true): Promise<string[]> {
   const text = 'x'.repeat(round % 5 === 0 ? 20_000 : 50);
   const ids = await Promise.all([

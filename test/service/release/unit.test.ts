@@ -1,4 +1,4 @@
-// The systemd unit: paths in place, closed as far as the service allows, and accepted by systemd where it is installed.
+// The systemd unit: its paths are right, it is as restricted as the service allows, and systemd accepts it where it is installed.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -273,7 +273,7 @@ export class Callers {
     return { actor, message: Object.defineProperties({ ...message }, Object.getOwnPropertyDescriptors(thrower)) };
   }
 
-  /** `isOver`: the disk has failed, and what it has written is unknown: a refused request may still have made a job. */
+  /** Takes an answer. `isOver`: the disk has failed, so it is unknown what was written, and a refused request may still have made a job. */
   answered(to: ReplyTo, value: unknown, isOver: boolean): void {
     const ask = this.#asks.get(to.ask);
     holds(ask !== undefined, () => `ask ${to.ask} is answered twice, or was never asked: ${JSON.stringify(value)}`);

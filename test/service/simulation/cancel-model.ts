@@ -163,8 +163,8 @@ export class CancelModel {
   }
 
   /**
-   * The nearest among the job, its run and the runs that called it for which this holds. `isStarting`: only those that keep the job from
-   * starting; jobs of `finally` start although their run was cancelled.
+   * The nearest among the job, its run and the runs that called this run for which `holdsFor` is true; null: none. `isStarting`: only those whose
+   * cancel keeps the job from starting; jobs of `finally` start although their run was cancelled.
    */
   #around(id: string, holdsFor: (id: string) => boolean, isStarting = false): string | null {
     for (let at: string | null = id; at !== null; at = this.#runOf(at)) {
@@ -202,7 +202,7 @@ export class CancelModel {
   }
 }
 
-/** Whether it is an open run in a phase, which may go on in spite of a cancel. */
+/** Whether the job is an open run in a phase, which may go on in spite of a cancel. */
 function isInPhase(reader: Reader, id: string): boolean {
   const run = reader.get('runs', parseId(id)!);
   return run !== undefined && decodeRun(run).run.phase !== null;

@@ -88,7 +88,7 @@ export class Counted {
     this.#changed.clear();
   }
 
-  /** For a ledger that has read back all open jobs after its start: before, it counts none as running. */
+  /** Compares the numbers of running jobs. Called only after the ledger has read all open jobs: until then, it counts none as running. */
   compareRunning(): void {
     for (const [key, { running }] of this.#counts) {
       const counted = this.#stored(key).running;

@@ -7,9 +7,9 @@ import type { Scenario } from './faults.ts';
 
 export type WorldDisk = {
   readonly store: Store;
-  /** The process has ended, in good order or not, and another opens what it has left. */
+  /** Opens the ledger again, as the next process does. `isClean`: the process before ended in good order. */
   restart(isClean: boolean): void;
-  /** Now and then, a checkpoint. */
+  /** Called before each turn; makes a checkpoint now and then. */
   step(): void;
   close(): void;
 };

@@ -57,7 +57,7 @@ export const faultNames = Object.keys(faultOdds) as FaultName[];
 export class Faults {
   readonly #dice = new Map<FaultName, Dice>();
   readonly #odds = new Map<FaultName, number>();
-  /** No fault strikes any more. */
+  /** If true, no fault strikes. */
   isCalm = false;
   /** How often each has struck. */
   readonly struck = new Map<FaultName, number>();

@@ -68,7 +68,7 @@ function isTogether({ runner = -1 }: HeldFrame['frame']): boolean {
   return runner >= 0;
 }
 
-/** How many tasks of the frame are under way: all that are left with a runner, otherwise one. */
+/** How many tasks of the frame are under way: in a runner, all that have not ended; otherwise one. */
 function underWayIn({ frame, tasks, over }: HeldFrame): number {
   return isTogether(frame) ? tasks.length - over.size : 1;
 }

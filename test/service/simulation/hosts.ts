@@ -79,7 +79,7 @@ export class Hosts {
     this.#toSay.length = 0;
   }
 
-  /** Answers a cancel: returns tasks that have not begun, perhaps with the cancelled one; otherwise that one has begun, and ends in any way. */
+  /** Answers a cancel: returns the tasks that have not begun. The cancelled one may be among them; otherwise it has begun, and ends in any way. */
   #cancel(slot: HostSlotName, frameId: number, task: number): void {
     const unbegunFrom = task + this.#dice.below(2);
     this.#toSay.push({

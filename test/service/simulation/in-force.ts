@@ -11,7 +11,7 @@ export class InForce {
     this.#spans.push({ from: commit, to: Number.POSITIVE_INFINITY, setup });
   }
 
-  /** The queue is empty, or a new process has begun: after this commit only the newest is in force. */
+  /** Called when the queue is empty, or a new process has begun: after this commit, only the newest configuration is in force. */
   settle(commit: number): void {
     for (const span of this.#spans.slice(0, -1)) span.to = Math.min(span.to, commit);
   }

@@ -46,13 +46,13 @@ export type Outside = {
 
 export class Ledger {
   readonly gauges = new Gauges();
-  /** A turn is to come. */
+  /** Whether a turn is due. */
   isDue = false;
   /** The alarms that were set last. */
   #alarms: { readonly [actor: string]: number } = {};
   /** Whether the process is gone: nothing that it still does has an effect outside. */
   isGone = false;
-  /** The newest is last; those before it may be in force as long as messages wait. */
+  /** The configurations that may be in force: the newest is last, and earlier ones count as long as messages wait. */
   readonly configs: Config[];
   readonly #outside: Outside;
   readonly #startedMs: number;

@@ -28,12 +28,12 @@ const workers = Number(values.workers);
 const disk = values.disk ?? null;
 const without = new Set(values.without.split(',').filter(name => name !== ''));
 
-/** Worlds allocate much that lives only for a turn; with a large young generation, it is not copied. */
+/** Worlds allocate many objects that live only for a turn. With a large young generation of the heap, most of them are never copied. */
 const heap = ['--max-semi-space-size=64'];
 
-/** Seeds that a worker is handed at once. */
+/** The number of seeds that a worker gets at once. */
 const chunkSeeds = 20;
-/** Progress is told every so many seeds. */
+/** The number of seeds after which progress is printed again. */
 const toldSeeds = 1000;
 type Chunk = { readonly from: number; readonly to: number };
 type Compared = { [what: string]: number };

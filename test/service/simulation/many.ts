@@ -34,7 +34,7 @@ const openMax = 3;
 
 type Wanted = { readonly operation: JobOperation; readonly selection: Selection; readonly limit: number | null };
 type Act = {
-  /** A name for the caller of this action alone: its job, and the jobs that it makes, are submitted by it. */
+  /** The caller's name, used for this action alone. It is the `submitted_by` of the action's job, and of the jobs that the action makes. */
   readonly by: string;
   readonly plan: ActionPlan;
   /** The jobs that matched in the turn in which the ledger fixed the selection (`Moment`). */

@@ -227,7 +227,7 @@ function isSameTime(past: Past, family: Family, run: KnownJob, called: KnownJob)
   return then.length === 1 && now.length === 1 && then[0] === now[0];
 }
 
-/** Whether the end of the job was not its plugin's alone: its attempts were lost, its secrets were revoked, or it was held too long. */
+/** Whether not only the plugin decided how the job ended: its attempts were lost, its secrets were revoked, or it was held too long. */
 function isDisturbed(past: Past, job: KnownJob): boolean {
   const { status, body } = job.attempts.at(-1)!;
   const error = errorOf(body);

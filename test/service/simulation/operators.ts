@@ -1,4 +1,4 @@
-// Those who pause, resume and run now: what they ask, what they are answered, and what must hold because of these answers, whatever fails.
+// The operators who pause, resume and run now: what they ask, what they are answered, and what must hold because of these answers, whatever fails.
 import type { PauseReply } from '../../../actors/job/holds/pause-protocol.ts';
 import { groupOf } from '../../../actors/job/records/block.ts';
 import { breakerName, decodePause, type PauseTarget, pauseKey } from '../../../actors/job/records/pause.ts';
@@ -171,7 +171,7 @@ export class Operators {
     }
   }
 
-  /** Called when nothing moves any more: a pause of the service alone must not hold the phase of a cancelled run. Returns a pause's target. */
+  /** Called when nothing is left to do. If only the service is paused, no phase of a cancelled run may be held. Returns a paused target, or null. */
   quiet(): PauseTarget | null {
     const paused = Array.from(this.#reader.scan('pauses', {}), ({ key, value }) => decodePause(key, value)!);
     const isServiceAlone = paused.length === 1 && paused[0]!.kind === 'system';
@@ -184,7 +184,7 @@ export class Operators {
     return paused[0] ?? null;
   }
 
-  /** Since when the breaker of the target is half open: its pause is by a breaker, and its time is over. Null if it is not. */
+  /** Since when the breaker of the target is half open, in µs: since its pause was over. Null: the target has no breaker that is half open. */
   #halfOpenSinceUs(target: PauseTarget, nowUs: number): number | null {
     const key = Buffer.from(pauseKey(target));
     const value = this.#reader.get('pauses', key);

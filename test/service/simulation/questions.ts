@@ -33,9 +33,9 @@ export const followsFrom: { readonly [name: string]: readonly Table[] } = {
   attempts_are_in_journal: ['blocks', 'attempts'],
   tagged_jobs_are_listed: ['blocks'],
   trees_have_the_tags_of_their_root: ['blocks'],
-  // Payloads and results may also refer to arrivals: if these change, it is checked for every block of the commit.
+  // Payloads and results may also refer to arrivals: if arrivals change, this invariant is checked for every block of the commit.
   values_have_their_parts: ['blocks', 'attempts'],
-  // These are counted from commit to commit.
+  // These need no check here: counted.ts and counted-runs.ts compare the counts at each commit.
   delayed_jobs_are_counted: [],
   open_runs_are_counted: [],
 };

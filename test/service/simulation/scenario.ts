@@ -1,4 +1,4 @@
-// One life of a world, from a seed: it runs clean, or it is told what broke, and which smaller scenario breaks too.
+// Runs one life of a world, from a seed. If something breaks, says what, and finds a smaller scenario that breaks too.
 import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { Broken } from './broken.ts';
@@ -7,7 +7,7 @@ import { faultNames } from './faults.ts';
 import type { Compared } from './model.ts';
 import { World } from './world.ts';
 
-/** Turns in which faults strike, when nobody says otherwise. */
+/** The default number of turns in which faults strike. */
 export const turnsDefault = 200;
 
 export type Ran = {
@@ -60,7 +60,7 @@ export function shrink(failed: Ran): Ran {
   return smallest;
 }
 
-/** The command that repeats it. */
+/** The command that repeats the scenario. */
 export function commandOf({ seed, turns, without, disk }: Scenario): string {
   const left = without.size > 0 ? ` --without ${[...without].join(',')}` : '';
   const on = disk === null ? '' : ` --disk ${disk}`;

@@ -42,7 +42,7 @@ export function isSettled({ store, commits, callers, poison, vault }: Past): voi
   for (const table of tables) {
     for (const key of store.keys(table, {})) {
       const isOfTree = table !== 'holds' && table !== 'pauses';
-      // In these keys, the id of the job whose root counts follows another part.
+      // In the keys of these tables, the id of the job whose tree matters comes after another part.
       const idAt = { reuse_needs: jobIdBytes, timers: 9, run_deadlines: runAt }[table as string] ?? 0;
       const id = Buffer.from(key.subarray(idAt));
       // The timers of a block whose open record is unusable stay, even if the first job of a timer had settled before.

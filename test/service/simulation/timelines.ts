@@ -26,7 +26,7 @@ export function timelinesHold({ store, commits, poison }: Past): void {
   }
 }
 
-/** The jobs inside each run that are kept, also those of the runs that it called. */
+/** By run: the jobs inside it that are still stored, including those of the runs that it called. */
 function jobsByRun(commits: Commits): Map<string, KnownJob[]> {
   const inside = new Map<string, KnownJob[]>();
   for (const job of commits.jobs()) {

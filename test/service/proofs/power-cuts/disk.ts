@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Random } from '../../crash/random.ts';
 
-/** What a disk writes whole or not at all. */
+/** The size of the unit that a disk writes whole or not at all. */
 export const sectorBytes = 512;
 
 type Version = { readonly bytes: Buffer; readonly write: Write };
