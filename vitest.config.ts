@@ -22,7 +22,7 @@ const long = [
   'service/gateway/stop.slow.test',
   'service/proofs/clock.slow.test',
   'service/proofs/power-cuts.test',
-  'feature/tls/service.test',
+  'feature/tls/service.slow.test',
 ];
 
 /** These files change their own process, and a failure can end it: each runs in a process of its own. All others share. */

@@ -9,7 +9,7 @@ const promises = readFileSync(`${root}docs/durability.md`, 'utf8')
   .filter(line => line.startsWith('- '))
   .map(line => line.slice(2));
 
-const named = /`(test\/[\w/-]+\.test\.ts)`: "([^"]+)"/;
+const named = /`(test\/[\w/-]+(?:\.slow)?\.test\.ts)`: "([^"]+)"/;
 /** One or more tests in parentheses. */
 const tests = new RegExp(` \\((?:(?:; )?${named.source})+\\)(?= |$)`, 'g');
 

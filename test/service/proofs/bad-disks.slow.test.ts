@@ -1,5 +1,5 @@
 // Disks whose syncs take long, and disks that take no more writes: what callers are answered, and what is stored afterwards.
-// A full disk is filled in test/service/crash/disk.test.ts.
+// A full disk is filled in test/service/crash/disk.slow.test.ts.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
