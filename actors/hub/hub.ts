@@ -44,7 +44,7 @@ export class Hub {
     this.#origins = origins;
   }
 
-  /** Must be called after the commit of the changes that the groups report. */
+  /** Adds the groups to the ring and calls the listeners. Must be called after the commit of the changes that the groups report. */
   observe(groups: readonly Observations[]): void {
     for (const group of groups) this.#ring.push(group);
     for (const listener of this.#listeners) listener();
