@@ -1,5 +1,6 @@
-// The record of an abandoned vault. If a crash interrupts the abandonment, the next start of the service, or the next `headgate vault`
-// command that holds the state directory, completes it from this record.
+// The record of an abandoned vault. An operator abandons a vault whose key or records are lost for good (docs/vault.md). If a crash
+// interrupts the abandonment, the next start of the service, or the next `headgate vault` command that holds the state directory,
+// completes it from this record.
 //
 // Key in `meta`: `vault_abandoned`. Value: an Abandonment as JSON. The commit that writes the record also removes the keyring; from
 // then on the vault is abandoned. The other steps follow, and are repeated until `isSettled` is true. `vault init` removes the record,

@@ -196,8 +196,8 @@ export function* walkAudit(
     if (page.length > 0) yield page;
     if (broken !== null) return broken;
   }
-  // If `seq` is beyond the end, the service has pruned the last record during the walk. The service verifies each record before it
-  // removes the record.
+  // If `seq` is beyond `end`, the service has pruned the record `end` during the walk. The service verifies a record before it removes
+  // the record, so the code at `end` need not be compared here.
   const isAnchored = seq !== end.seq || Buffer.compare(code, end.code) === 0;
   return isAnchored ? null : `vault_audit: record ${seq} is not the one that the keyring names`;
 }
