@@ -167,7 +167,7 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
    */
   function fireAll(turn: Turn, schedule: OpenSchedule, runs: readonly number[]): boolean {
     for (const [place, dueMs] of runs.entries()) {
-      // The next occurrence cancels the job of this one, which is possible only after the commit.
+      // With `replace`, an occurrence cancels the job of the occurrence before it. That job can be cancelled only after its commit.
       if (place > 0 && schedule.definition!.ifRunning === 'replace') {
         due.set(schedule, msOf(turn) + 1);
         return false;
@@ -186,7 +186,7 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
 
   /**
    * Fires the occurrences that were refused before. If the next occurrence is due by now, they count as missed instead.
-   * False: one was refused again.
+   * False: some of them are left (`fireAll`).
    */
   function fireRefused(turn: Turn, schedule: OpenSchedule): boolean {
     const { refused } = schedule;

@@ -50,6 +50,7 @@ export class OpenSchedule implements Due {
     return this.#payload;
   }
 
+  /** Whether the schedule is configured, on, and not paused. */
   get mayFire(): boolean {
     return this.definition !== null && this.record.offMs === null && this.record.pause === null;
   }

@@ -32,7 +32,8 @@ export function planOf(input: PlanInput): FiringPlan | null {
   const { definition, liveMs, nowMs } = input;
   const { dues, firstMs, count } = pendingOf(input);
   if (dues.length === 0) return null;
-  // The times to fire rise with the occurrences, because the jitter is shorter than the time between two of them.
+  // All occurrences after the first one that is on time are on time, too: a later occurrence has a later time to fire, because the jitter is
+  // shorter than the time between two occurrences.
   const first = dues.findIndex(due => {
     const fireMs = fireTime(input, due);
     return fireMs >= liveMs && nowMs - fireMs <= onTimeMsMax;
@@ -52,6 +53,7 @@ export function nextFireTime(input: Omit<PlanInput, 'liveMs' | 'nowMs'>): number
   return due === null ? null : fireTime(input, due);
 }
 
+/** When the occurrence that is due at `dueMs` fires: its due time plus its delay by jitter. */
 export function fireTime({ definition }: Pick<PlanInput, 'definition'>, dueMs: number): number {
   return dueMs + delayOf(definition.id, dueMs, definition.jitterMs);
 }

@@ -76,7 +76,7 @@ export function hasFired(record: FiringsRecord, ranges: Iterable<FiredRange>, du
 type FiringsRecord = Pick<ScheduleRecord, 'createdMs' | 'knownMs' | 'queue'>;
 
 /**
- * Removes the oldest ranges that `reader` shows, until the schedule has `rangesMax`. `count`: how many ranges the schedule has, with those
+ * Removes the oldest ranges that `reader` shows, until the schedule has `rangesMax`. `count`: how many ranges the schedule has, including those
  * that this turn has added. `removed`: how many ranges this turn has already removed; `reader` still shows them. Returns how many ranges this
  * call has removed, and the end of the newest of them (its beginning if its record is unusable). Null: no range was removed.
  */
