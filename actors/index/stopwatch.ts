@@ -79,7 +79,7 @@ export class Stopwatch implements JournalConsumer {
 
   #takeOne(entry: JournalEntry, name: CommandName, batch: Batch<IndexTable>): void {
     const ran = hasRun(entry.status, entry.attempt, entry.ranUs);
-    // A job that was stopped while it waited for another attempt has a total time, although this attempt has none.
+    // A job that was stopped while it waited for another attempt has a total time, although the attempt of this entry did not run.
     const isTotal = entry.final && (ran || entry.attempt > 1);
     if (!ran && !isTotal) return;
     const page = this.#pageOf(Math.floor(entry.atUs / minuteUs), name.plugin, batch);

@@ -127,7 +127,7 @@ export const failureRecordBytes = 12 + fingerprintBytes;
 
 export type FailureRecord = JournalPosition & { readonly fingerprint: string };
 
-/** `key`: the key of the group (`groupKey`). */
+/** Writes a record into the page, at the offset `at`. `key`: the key of the group (`groupKey`). */
 export function writeFailureRecord(page: Buffer, at: number, { atUs, place }: JournalPosition, key: Uint8Array): void {
   page.writeDoubleLE(atUs, at);
   page.writeUInt32LE(place, at + 8);
