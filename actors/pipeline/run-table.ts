@@ -57,8 +57,8 @@ export type Move =
       readonly node: number;
       readonly token: Token;
       /**
-       * The number of the token, if it was parked. For a parked token, the first condition that has a pattern is evaluated even if the turn
-       * has no time left.
+       * The number of the token, if it was parked. The first condition with a pattern that such a token reaches is tested even if the turn
+       * has no time left, so that the token makes progress.
        */
       readonly waitedAs?: number;
     }

@@ -53,7 +53,7 @@ export type Run = StoredRun & {
   readonly scopes: Map<number, Scope>;
   /** The fan-outs in the order in which they continue, and the parked tokens. */
   readonly fans: Map<number, FanOut>;
-  /** Those of `fans` that are parked tokens. */
+  /** The parked tokens among `fans`. */
   readonly parked: Set<FanOut>;
   /** `ownBytes`: the size of the run's own record. `bytes`: that size plus the sizes of the records of its scopes. */
   ownBytes: number;

@@ -76,6 +76,7 @@ export function beginFanOut(id: number, count: number, plan: FanPlan | ParkedPla
   return { id, count, index: 0, at: contentsOf(plan.list), plan, stored: false };
 }
 
+/** Whether this is a parked token. The offset of an element is never 0, because the head of the list comes first. */
 export function isParked({ at }: FanOut): boolean {
   return at === 0;
 }

@@ -62,14 +62,14 @@ function beginPhase(table: RunTable, run: Run, { name, sequence, first }: Compil
   run.phase = { name, status, error, phaseError, counts };
   jobs.cancels.phaseBegins(turn, run.id);
   const { phaseTimeoutMs } = run.version.compiled.definition;
-  // The timeout of the step that called the run also limits `on_failure`. Nothing but a forced cancel and the phase's own limit stops `finally`.
+  // The timeout of the step that called the run also limits `on_failure`. Only a forced cancel and the phase's own limit stop `finally`.
   const kept = name === 'on_failure' ? run.deadlines.filter(([, kind]) => kind === 'call') : [];
   deadlines.set(batch, run, [...kept, [turn.nowUs + phaseTimeoutMs! * 1000, 'phase']]);
   const scope = openScope(run, sequence, -1, [], { cause: null, context: packedEmpty }, false);
   const event = { type: phaseEventType(name), source: run.version.name, dedupeKey: null };
   const place = { node: first, scope: scope.id, path: [], cause: null, depth: 0, event, context: packedEmpty };
   addFan(table, run, park(run.fansMade++, { ...place, list: packedNull, result: null, isPhase: true }));
-  // The next number is for the parts of the token's payload (phase-token.ts).
+  // The number after the token's own number is reserved for the parts of the token's payload (phase-token.ts).
   run.fansMade++;
   table.touch(run, scope);
 }

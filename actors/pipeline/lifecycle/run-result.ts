@@ -11,7 +11,7 @@ import { succeededWith } from './run-end.ts';
  */
 export const joinBytesMax = 64 * 2 ** 20;
 
-/** The result of a run is a list if the definition ends forked or several tokens arrived, otherwise a single value. */
+/** The result of a run is a list if the definition ends forked (`endsForked`) or several tokens arrived, otherwise a single value. */
 export function resultOf(table: RunTable, run: Run): RunEnd {
   const scope = run.scopes.get(0)!;
   if (scope.overflown) {
