@@ -30,7 +30,7 @@ import { JobTimesTable } from './times/job-times.ts';
 import { Retries } from './times/retries.ts';
 import { assertMove } from './transitions.ts';
 
-/** If the accepted blocks in memory exceed this many bytes, new ones are released after the commit, and read again when needed. */
+/** If the accepted blocks in memory exceed this many bytes, new ones are dropped from memory after the commit, and read again when needed. */
 export const cachedBytesMax = 8 * 2 ** 20;
 
 export type JobStateOptions = {
@@ -385,7 +385,7 @@ export class JobState {
     return paused;
   }
 
-  /** Releases the decoded block, unless it is kept for the dispatch of its jobs. */
+  /** Drops the decoded block from memory, unless it is kept for the dispatch of its jobs. */
   releaseLoaded(open: OpenBlock): void {
     if (open.inFlight === 0 && open.cachedBytes === 0) this.release(open);
   }

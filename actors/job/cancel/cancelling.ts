@@ -135,7 +135,7 @@ export class Cancelling {
     return stopped.size > 0;
   }
 
-  /** Whether runs must be stopped that `stopOverdue` has left for a later turn. */
+  /** Whether `stopOverdue` has left some runs for a later turn. */
   areOverdue({ nowUs }: Turn): boolean {
     const { nextDeadlineUs } = this.#pipeline;
     return nextDeadlineUs !== null && nextDeadlineUs <= nowUs;

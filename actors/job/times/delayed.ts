@@ -79,7 +79,7 @@ export class Delayed {
     return nextUs !== null && nextUs <= nowUs;
   }
 
-  /** Whether no job may start yet: timers are left that came due before the start, so queued jobs may belong to runs that have expired. */
+  /** Whether no job may start yet: some timers that came due before the start are left, so queued jobs may belong to expired runs. */
   isCatchingUp({ nowUs }: Turn): boolean {
     if (this.#isCaughtUp) return false;
     this.#startedUs ??= nowUs;

@@ -35,7 +35,7 @@ import { runInvariants } from './run-invariants.ts';
 import { tagInvariants } from './tag-invariants.ts';
 import { timerInvariants } from './timer-invariants.ts';
 
-/** How far, in µs, the time in the key of a pruned block may lie after the prune mark. */
+/** How far, in µs, the time in the key of a pruned block may lie after the prune mark (records/journal.ts). */
 const aheadUs = 1_000_000;
 /** The maximum number of a tree's blocks that are checked. */
 const treeBlocksMax = 64;

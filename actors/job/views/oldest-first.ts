@@ -113,8 +113,8 @@ function* ofPages(ids: Iterable<JobId | null>): Iterable<JobSpan | null> {
 }
 
 /**
- * The keys that begin with one of the prefixes, each cut down to the bytes after its prefix: from `first` up to, not including, `end`, in
- * ascending order. The caller can pause at each null.
+ * The keys that begin with one of the prefixes, each without its prefix. Of these, the keys from `first` up to, not including, `end` are
+ * returned, in ascending order. The caller can pause at each null.
  */
 function* oldestKeys(
   reader: Reader,

@@ -1,5 +1,5 @@
-// Finds the jobs of a run's critical path. Most jobs are created in the turn that commits the end of the job before them. So the journal has
-// this end under the time at which the later job was created. If a fan-out or a parked token had to wait, the end is in an earlier commit.
+// Finds the jobs of a run's critical path. Most jobs are created in the turn that commits the end of the job before them. The journal then
+// has this end under the time at which the later job was created. If a fan-out or a parked token had to wait, the end is in an earlier commit.
 import { blockOf, indexOf, type JobId } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
@@ -59,9 +59,10 @@ export class PathReader {
   /**
    * The job whose end led to `job`. Null: the start of the run led to `job`.
    *
-   * If the parent of `job` ended in the turn that created `job`, the parent is returned. Otherwise a join, a fan-out or a parked token
-   * created `job`. Then the job that had ended last by that time is returned: among the parent and its descendants or, if the parent is no
-   * ended job of the run, among all jobs of the run. If the search finds none or reaches a limit, the parent is returned.
+   * If the parent of `job` ended in the turn that created `job`, the result is the parent. Otherwise a join, a fan-out or a parked token
+   * created `job`. The result then is the job that had ended last by that time, among the parent and its descendants. If the parent is not
+   * stored, has not ended or does not belong to the run, all jobs of the run are searched. If the search finds no job or reaches a limit, the
+   * result is the parent.
    */
   *before(job: PathJob): Sliced<PathJob | null> {
     const parentId = this.#parentOf(job.id);

@@ -58,7 +58,7 @@ function* lastFailed(reader: Reader, max: number): Sliced<JobId[]> {
   return found;
 }
 
-/** The ids of the newest failed jobs, at most `max`, newest first. The table `unsuccessful` is searched only for commands that have some. */
+/** The ids of the newest failed jobs, at most `max`, newest first. Searches the table `unsuccessful` only for commands with failed jobs. */
 function* newestFailed(reader: Reader, names: NameTable, all: readonly CommandCounts[], max: number): Sliced<JobId[]> {
   const numbers = new Map(names.commands.map(({ number, plugin, command }) => [countsKey(plugin, command), number]));
   const found: Buffer[] = [];

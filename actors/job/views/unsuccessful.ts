@@ -11,8 +11,8 @@ import type { JobFilter } from './job-page.ts';
 const keysPerStep = 256;
 
 /**
- * The keys that begin with one of the prefixes, each cut down to the bytes after its prefix: the greatest `limit` below `to`, in
- * descending order.
+ * The keys that begin with one of the prefixes, each without its prefix. Of these, the greatest keys below `to`, at most `limit`, are returned,
+ * in descending order.
  */
 export function newestKeys(
   reader: Reader,
