@@ -13,21 +13,25 @@ type Turn = NonNullable<BackupManifest['turn']>;
 export type StartingPoint = { readonly backup: string; readonly archive: string; readonly turn: Turn };
 
 /**
- * Finds the newest backup whose last turn is not after `untilMs`. `path` is a backup, or a directory of backups. Throws BackupRefused if no backup
- * fits.
+ * Finds the backup to begin with, among those whose last turn is not after `untilMs`: the newest one that was begun by then, otherwise the oldest one.
+ * A backup of a restored state has the last turn of the original store, but does not lead to what that store did later. `path` is a backup, or a
+ * directory of backups. Throws BackupRefused if no backup fits.
  */
 export function startBefore(path: string, untilMs: number): StartingPoint {
   const isBackup = existsSync(join(path, manifestName));
   const into = isBackup ? dirname(path) : path;
   const paths = isBackup ? [path] : namesIn(path).map(name => join(path, name));
   let oldest: Turn | null = null;
+  let fitting: StartingPoint | null = null;
   for (const backup of paths) {
     const manifest = manifestOf(backup, isBackup);
     if (!manifest?.turn || !manifest.store_id) continue;
-    if (Date.parse(manifest.turn.at) <= untilMs)
-      return { backup, archive: archiveOf(into, manifest.store_id), turn: manifest.turn };
     oldest = manifest.turn;
+    if (Date.parse(manifest.turn.at) > untilMs) continue;
+    fitting = { backup, archive: archiveOf(into, manifest.store_id), turn: manifest.turn };
+    if (Date.parse(manifest.created_at) <= untilMs) break;
   }
+  if (fitting !== null) return fitting;
   if (paths.length === 0) throw new BackupRefused(`${path} is not a backup, and contains none`);
   throw new BackupRefused(
     oldest === null

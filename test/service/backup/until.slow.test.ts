@@ -76,6 +76,21 @@ test('a state is restored as of a time between two jobs, across a kill', async (
   expect(await isKnown(await restored(gateway, end!), third)).toBe(true);
 });
 
+test('a backup of a restored state does not hide what its original did before the restore', async () => {
+  const gateway = await started(settings);
+  const [first] = backupsIn(gateway);
+  const { job_id: id } = await gateway.finished('echo/handle', {});
+  const time = await momentOf();
+  await gateway.finished('echo/handle', {});
+  await gateway.term();
+  const data = join(gateway.directory, 'data');
+  rmSync(data, { recursive: true });
+  expect((await headgate(['restore', join(into(gateway), first!), '--into', data])).status).toBe(0);
+  expect((await headgate(['backup', into(gateway), '--config', gateway.directory])).status).toBe(0);
+  expect(backupsIn(gateway).length).toBe(2);
+  expect(await isKnown(await restored(gateway, time), id)).toBe(true);
+});
+
 test('without the log, or past its end, nothing is restored, and the span is named', async () => {
   const gateway = await started({ plugins: { echo }, backups: { every: '1h' } });
   await gateway.finished('echo/handle', {});
