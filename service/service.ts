@@ -3,6 +3,7 @@ import { firstIdAt, Hub } from '../actors/hub/hub.ts';
 import type { JobOrigin, Observations, Observed } from '../actors/hub/protocol.ts';
 import { Gauges } from '../actors/job/gauges.ts';
 import type { EdgeMessage, HeldJobs } from '../actors/job/protocol.ts';
+import { isRestoreHold } from '../actors/job/records/pause.ts';
 import type { LedgerReport } from '../actors/job/reports/report-protocol.ts';
 import { JobOrigins } from '../actors/job/views/job-origins.ts';
 import type { VaultStatus } from '../actors/vault/protocol.ts';
@@ -82,6 +83,7 @@ export class Service {
       log,
       version,
       storeId: () => this.#storeId,
+      isHeld: () => this.engine.pauses.list().some(isRestoreHold),
       archiveFailure: () => this.#reports.pulse?.archiveFailure ?? null,
     });
     this.#reload = new Reload({

@@ -324,7 +324,7 @@ export const settingsSchema = field.closedMap(
         ),
         keep: field.count(
           1,
-          'How many backups whose names are times are kept; older ones are removed after a newer one was written. Default: `7`.',
+          'How many backups of this store are kept, of those whose names are times; older ones are removed after a newer one was written. Default: `7`.',
         ),
         into: field.text(
           'the path of a directory',

@@ -18,6 +18,8 @@ export type BackupsOptions = {
   readonly log: Logger;
   readonly version: string;
   readonly storeId: () => string | null;
+  /** Whether the state was restored and nobody has resumed it yet. */
+  readonly isHeld: () => boolean;
   /** Why the last attempt to archive the commit log failed. Null: it succeeded, or there was none. */
   readonly archiveFailure: () => string | null;
 };
@@ -139,6 +141,7 @@ export class Backups {
     if (this.#failure !== null && sinceFailedMs < Math.min(everyMs, retryMs)) return;
     const newestMs = this.#newestMs();
     if (newestMs !== null && nowMs >= newestMs && nowMs < newestMs + everyMs) return;
+    if (this.#options.isHeld()) return;
     void this.#writeScheduled(into, keep);
   }
 
@@ -156,9 +159,10 @@ export class Backups {
   async #remove(into: string, keep: number, written: string): Promise<void> {
     const { log } = this.#options;
     try {
-      const older = await removeOlder(into, keep, written, Date.now());
+      const storeId = this.#options.storeId();
+      const older = await removeOlder(into, keep, written, storeId, Date.now());
       for (const path of older) log.info({ path }, 'an old backup was removed');
-      const logs = await removeOldLogs(into, this.#options.storeId());
+      const logs = await removeOldLogs(into, storeId);
       if (logs.length > 0) log.info({ segments: logs.length }, 'the commit log before the oldest backup was removed');
     } catch (error) {
       log.error({ into, reason: (error as Error).message }, 'an old backup cannot be removed');

@@ -33,17 +33,18 @@ export function newestBackupMs(into: string, storeId: string | null, nowMs: numb
 }
 
 /**
- * Removes all but the newest `keep` whole backups, and returns the paths of the removed ones. `written` is the name of the backup that was just
- * written: it counts as the newest. Backups with a time after `nowMs` count as the oldest. The manifest is removed first: a directory that a crash
- * leaves behind has no manifest, and is removed the next time.
+ * Removes all but the newest `keep` whole backups of this store, and returns the paths of the removed ones. `written` is the name of the backup that
+ * was just written: it counts as the newest. Backups with a time after `nowMs` count as the oldest. Backups of other stores stay. The manifest is
+ * removed first: a directory that a crash leaves behind has no manifest, and is removed the next time.
  */
 export async function removeOlder(
   into: string,
   keep: number,
   written: string,
+  storeId: string | null,
   nowMs: number,
 ): Promise<readonly string[]> {
-  const names = namesIn(into);
+  const names = namesIn(into).filter(name => !isOfOther(join(into, name), storeId));
   const whole = names.filter(name => existsSync(join(into, name, manifestName)));
   const now = nameOf(new Date(nowMs));
   const newestFirst = new Set([written, ...whole.filter(name => name <= now), ...whole.filter(name => name > now)]);
@@ -57,6 +58,16 @@ export async function removeOlder(
     await rm(path, { recursive: true, force: true });
   }
   return removed;
+}
+
+/** Whether the backup names another store than `storeId`. A backup whose manifest is missing or cannot be used names none. */
+function isOfOther(backup: string, storeId: string | null): boolean {
+  try {
+    const { store_id: id } = readManifest(backup);
+    return Boolean(id) && storeId !== null && id !== storeId;
+  } catch {
+    return false;
+  }
 }
 
 /**

@@ -1,4 +1,5 @@
 // The doctor's check of scheduled backups: they are written, the newest backup is not too old, and the commit log is archived.
+import { isRestoreHold, type Pause } from '../../actors/job/records/pause.ts';
 import type { Config } from '../../config/config.ts';
 import type { BackupCondition } from '../backup/backups.ts';
 
@@ -8,6 +9,7 @@ export const overdueFactor = 2;
 export function checkBackups(
   { everyMs, into }: Config['backups'],
   { newestMs, failure, archiveFailure, startedAtMs }: BackupCondition,
+  pauses: readonly Pause[],
   nowMs: number,
 ): { readonly passed: boolean; readonly detail: string } {
   const newest =
@@ -16,6 +18,8 @@ export function checkBackups(
   if (failure !== null) return { passed: false, detail: `the last one was not written: ${failure}; ${newest}` };
   if (archiveFailure !== null)
     return { passed: false, detail: `the commit log is not archived: ${archiveFailure}; ${newest}` };
+  if (pauses.some(isRestoreHold))
+    return { passed: true, detail: `none is written until the restored state is resumed; ${newest}` };
   const sinceMs = Math.max(newestMs ?? 0, startedAtMs);
   const isOverdue = nowMs - sinceMs > overdueFactor * everyMs;
   return { passed: !isOverdue, detail: isOverdue ? `overdue; ${newest}` : newest };

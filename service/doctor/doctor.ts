@@ -101,7 +101,7 @@ export async function examine(options: DoctorOptions): Promise<Check[]> {
     ['records', async () => checkRecords(await options.setAside())],
     ['pipelines', () => checkSection(problems, ['pipelines'], `${config.pipelines.length} pipelines`)],
     ['webhooks', () => checkSection(problems, ['webhooks', 'tokens'], endpointsOf(config))],
-    ['backups', () => checkBackups(config.backups, options.backups, options.nowMs)],
+    ['backups', () => checkBackups(config.backups, options.backups, options.pauses, options.nowMs)],
     ['vault', () => checkVault(options.vault())],
     ['tokens', () => checkTokens(config.api.tokens)],
     ['listen_exposure', () => checkExposure(config)],

@@ -31,15 +31,26 @@ test('a backup with a time in the future is not the newest, and is removed first
   const into = directory();
   for (const name of [first, second, ahead, later]) put(into, name);
   expect(newestBackupMs(into, storeId, nowMs)).toBe(Date.parse('2026-01-02T00:00:00Z'));
-  expect(await removeOlder(into, 3, second, nowMs)).toEqual([join(into, ahead)]);
-  expect(await removeOlder(into, 1, second, nowMs)).toEqual([join(into, later), join(into, first)]);
+  expect(await removeOlder(into, 3, second, storeId, nowMs)).toEqual([join(into, ahead)]);
+  expect(await removeOlder(into, 1, second, storeId, nowMs)).toEqual([join(into, later), join(into, first)]);
   expect(readdirSync(into)).toEqual([second]);
 });
 
 test('the backup that was just written stays, even if the clock was set back meanwhile', async () => {
   const into = directory();
   for (const name of [first, second, ahead]) put(into, name);
-  expect(await removeOlder(into, 1, ahead, nowMs)).toEqual([join(into, second), join(into, first)]);
+  expect(await removeOlder(into, 1, ahead, storeId, nowMs)).toEqual([join(into, second), join(into, first)]);
+});
+
+test('backups of other stores stay; backups whose store is unknown count as those of this store', async () => {
+  const into = directory();
+  for (const name of [first, second]) put(into, name);
+  const other = 'headgate-2026-01-01T12-00-00Z';
+  writeManifest(join(into, other), { store_id: '00000000-0000-4000-8000-000000000001' });
+  const unknown = 'headgate-2026-01-01T13-00-00Z';
+  writeManifest(join(into, unknown), { store_id: null });
+  expect(await removeOlder(into, 1, second, storeId, nowMs)).toEqual([join(into, unknown), join(into, first)]);
+  expect(readdirSync(into).sort()).toEqual([other, second]);
 });
 
 test('the log stays from the oldest turn of all backups on, whatever their times are', async () => {

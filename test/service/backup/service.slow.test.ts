@@ -124,24 +124,41 @@ test('scheduled backups are written, and old ones are removed only after a newer
   expect(named().length).toBeGreaterThanOrEqual(Math.min(2, before.length));
 });
 
-test('a restored state, which has another id, does not count the backups of the other store as its own', async () => {
-  const other = await startGateway({ plugins: { echo }, backups: { every: '1h' } });
+test('a restored state writes no backup until it is resumed, and never removes those of the original store', async () => {
+  const other = await startGateway({ plugins: { echo }, backups: { every: '1h', keep: 1, log: true } });
   const backups = join(other.directory, 'backups');
   const names = () => (existsSync(backups) ? readdirSync(backups).filter(name => name.endsWith('Z')) : []);
+  const check = async () => {
+    const { checks } = (await other.call('GET', '/system/doctor')).body as {
+      checks: { name: string; detail: string }[];
+    };
+    return checks.find(({ name }) => name === 'backups')!;
+  };
   await until('the first backup', () => names().length === 1);
   const [first] = names();
+  await other.finished('echo/handle', {});
   await other.term();
+  const logs = readdirSync(backups).filter(name => name.startsWith('log-'));
+  expect(logs.length).toBe(1);
   const data = join(other.directory, 'data');
   renameSync(data, `${data}-lost`);
   expect((await headgate(['restore', join(backups, first!), '--into', data])).status).toBe(0);
   await other.start();
-  await until('a backup of the restored state', () => names().length === 2);
-  // The service counts the backup only once the process that wrote it has ended.
-  const check = await until('the doctor knows it', async () => {
-    const checks = (await other.call('GET', '/system/doctor')).body['checks'] as { name: string; detail: string }[];
-    return checks.find(({ name, detail }) => name === 'backups' && detail.startsWith('the newest in'));
+  const dueMs = Date.now() + 2_000;
+  expect(await check()).toMatchObject({
+    passed: true,
+    detail: expect.stringContaining('none is written until the restored state is resumed; none in'),
   });
-  expect(check).toMatchObject({ passed: true });
+  await until('a backup would have begun', () => Date.now() > dueMs);
+  expect((await other.call('POST', '/control/system/resume', {})).status).toBe(200);
+  // The service counts the backup only once the process that wrote it has ended.
+  const newestAt = await until('a backup of the resumed state', async () => {
+    return /^the newest in .* is of (\S+)$/.exec((await check()).detail)?.[1];
+  });
+  expect(Date.parse(newestAt)).toBeGreaterThan(dueMs);
+  expect(names().length).toBe(2);
+  expect(names()).toContain(first);
+  expect(readdirSync(join(backups, logs[0]!)).length).toBeGreaterThan(0);
 });
 
 test('a state that is restored in the place of a lost ledger does not have what the index of that ledger had', async () => {
