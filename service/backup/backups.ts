@@ -1,6 +1,6 @@
 // The backups of a running service: scheduled backups (`backups.every`), and backups that callers request. One backup is written at a time.
 import { type ChildProcess, spawn } from 'node:child_process';
-import { realpathSync } from 'node:fs';
+import { existsSync, realpathSync } from 'node:fs';
 import { basename, dirname, join, sep } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
@@ -8,7 +8,8 @@ import type { Config } from '../../config/config.ts';
 import { makeDirectory } from '../../runtime/durable-file.ts';
 import { pluginEnvironment } from '../../runtime/host/client/environment.ts';
 import type { Logger } from '../../runtime/log.ts';
-import { newestBackupMs, removeOlder, removeOldLogs } from './kept.ts';
+import { type FoundBackup, newestBackup, removeOlder, removeOldLogs } from './kept.ts';
+import { manifestName } from './manifest.ts';
 import type { BackupEnd } from './write.ts';
 
 export type BackupReply = BackupEnd | { readonly kind: 'running' };
@@ -38,7 +39,17 @@ export type BackupCondition = {
   readonly startedAtMs: number;
 };
 
+/** What the last search for the newest backup found. `readMs`: when it was, in ms of the process's monotonic clock. */
+type Newest = {
+  readonly into: string;
+  readonly storeId: string | null;
+  readonly found: FoundBackup | null;
+  readonly readMs: number;
+};
+
 const checkMs = 1_000;
+/** The directory of the backups is searched anew after this time. */
+const searchMs = 60_000;
 /** After a failure, a scheduled backup is tried again after this time, or after `every` if that is shorter. */
 const retryMs = 300_000;
 /** A path below `backups.into`: at most 8 names, separated by slashes. No name begins with a dot. */
@@ -59,7 +70,7 @@ export class Backups {
   #failure: string | null = null;
   /** When the last scheduled backup ended, in ms of the process's monotonic clock. Used only if that backup failed. */
   #failedMs = 0;
-  #newest: { readonly into: string; readonly storeId: string | null; readonly ms: number | null } | null = null;
+  #newest: Newest | null = null;
 
   constructor(options: BackupsOptions) {
     this.#options = options;
@@ -170,23 +181,30 @@ export class Backups {
   }
 
   /**
-   * When the newest backup (`newestBackupMs`) was begun. Null: no backup exists, or the directory cannot be read. In both cases a backup is
+   * When the newest backup (`newestBackup`) was begun. Null: no backup exists, or the directory cannot be read. In both cases a backup is
    * due. If the directory cannot be used, writing the backup fails and reports why.
    */
   #newestMs(): number | null {
     const { config, log } = this.#options;
     const { into } = config().backups;
     const storeId = this.#options.storeId();
-    if (this.#newest?.into === into && this.#newest.storeId === storeId) return this.#newest.ms;
-    let ms: number | null = null;
+    const known = this.#newest;
+    if (known?.into === into && known.storeId === storeId && isFresh(known)) return known.found?.ms ?? null;
+    let found: FoundBackup | null = null;
     try {
-      ms = newestBackupMs(into, storeId, Date.now());
+      found = newestBackup(into, storeId, Date.now());
     } catch (error) {
       log.error({ into, reason: (error as Error).message }, 'the directory of the backups cannot be read');
     }
-    this.#newest = { into, storeId, ms };
-    return ms;
+    this.#newest = { into, storeId, found, readMs: performance.now() };
+    return found?.ms ?? null;
   }
+}
+
+/** Whether the search was less than `searchMs` ago, and the backup that it found still exists. */
+function isFresh({ found, readMs }: Newest): boolean {
+  if (performance.now() - readMs >= searchMs) return false;
+  return found === null || existsSync(join(found.path, manifestName));
 }
 
 /** The path below `into`. Null: its directory does not exist, or a link leads out of `into`. */

@@ -15,16 +15,20 @@ export function namesIn(into: string): readonly string[] {
   return names.sort().reverse();
 }
 
+/** A whole backup, and when it was begun, in ms. */
+export type FoundBackup = { readonly path: string; readonly ms: number };
+
 /**
- * When the newest whole backup of this store was begun, in ms. Null: no such backup exists. A backup without a store id counts for every store. If
- * `storeId` is null, every backup counts. Backups with a time after `nowMs` do not count: the clock was wrong when they were begun.
+ * The newest whole backup of this store. Null: no such backup exists. A backup without a store id counts for every store. If `storeId` is null,
+ * every backup counts. Backups with a time after `nowMs` do not count: the clock was wrong when they were begun.
  */
-export function newestBackupMs(into: string, storeId: string | null, nowMs: number): number | null {
+export function newestBackup(into: string, storeId: string | null, nowMs: number): FoundBackup | null {
   for (const name of namesIn(into)) {
+    const path = join(into, name);
     try {
-      const { store_id: id, created_at: createdAt } = readManifest(join(into, name));
+      const { store_id: id, created_at: createdAt } = readManifest(path);
       const ms = Date.parse(createdAt);
-      if (ms <= nowMs && (!id || storeId === null || id === storeId)) return ms;
+      if (ms <= nowMs && (!id || storeId === null || id === storeId)) return { path, ms };
     } catch {
       // The manifest of this backup cannot be used, so the next older backup counts.
     }

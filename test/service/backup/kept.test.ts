@@ -7,7 +7,7 @@ import { archiveOf } from '../../../runtime/commit-log/archive.ts';
 import { firstNeeded } from '../../../runtime/commit-log/log-reader.ts';
 import { headerBytes, writeHeader } from '../../../runtime/commit-log/part.ts';
 import { listSegments, segmentPath } from '../../../runtime/commit-log/segments.ts';
-import { newestBackupMs, removeOlder, removeOldLogs } from '../../../service/backup/kept.ts';
+import { newestBackup, removeOlder, removeOldLogs } from '../../../service/backup/kept.ts';
 import type { BackupManifest } from '../../../service/backup/manifest.ts';
 import { writeManifest } from './write-manifest.ts';
 
@@ -30,7 +30,10 @@ function put(into: string, name: string, turn: BackupManifest['turn'] = null): v
 test('a backup with a time in the future is not the newest, and is removed first', async () => {
   const into = directory();
   for (const name of [first, second, ahead, later]) put(into, name);
-  expect(newestBackupMs(into, storeId, nowMs)).toBe(Date.parse('2026-01-02T00:00:00Z'));
+  expect(newestBackup(into, storeId, nowMs)).toEqual({
+    path: join(into, second),
+    ms: Date.parse('2026-01-02T00:00:00Z'),
+  });
   expect(await removeOlder(into, 3, second, storeId, nowMs)).toEqual([join(into, ahead)]);
   expect(await removeOlder(into, 1, second, storeId, nowMs)).toEqual([join(into, later), join(into, first)]);
   expect(readdirSync(into)).toEqual([second]);

@@ -28,6 +28,12 @@ import { writeManifest } from './write-manifest.ts';
 const gateway = shareGateway({ plugins: { echo } });
 const into = () => join(gateway.directory, 'backups');
 
+/** The doctor's check of the backups. */
+async function checkOf(of: Gateway) {
+  const { checks } = (await of.call('GET', '/system/doctor')).body;
+  return (checks as { name: string; passed: boolean; detail: string }[]).find(({ name }) => name === 'backups')!;
+}
+
 test('POST /system/backup writes below backups.into, and answers once it is whole', async () => {
   const { job_id } = await gateway.finished('echo/handle', { big: 'x'.repeat(1000), text: 'clear \u009b2J' });
   const { status, body } = await gateway.call('POST', '/system/backup', { path: 'before' });
@@ -124,16 +130,21 @@ test('scheduled backups are written, and old ones are removed only after a newer
   expect(named().length).toBeGreaterThanOrEqual(Math.min(2, before.length));
 });
 
+test('a new backup is written soon after the newest one was deleted', async () => {
+  const other = await startGateway({ plugins: { echo }, backups: { every: '1h' } });
+  const backups = join(other.directory, 'backups');
+  const written = () => other.log.filter(({ msg }) => msg === 'a backup was written').length;
+  await until('the doctor knows the first backup', async () =>
+    (await checkOf(other)).detail.startsWith('the newest in'),
+  );
+  rmSync(backups, { recursive: true });
+  await until('another backup', () => written() === 2, 30_000);
+});
+
 test('a restored state writes no backup until it is resumed, and never removes those of the original store', async () => {
   const other = await startGateway({ plugins: { echo }, backups: { every: '1h', keep: 1, log: true } });
   const backups = join(other.directory, 'backups');
   const names = () => (existsSync(backups) ? readdirSync(backups).filter(name => name.endsWith('Z')) : []);
-  const check = async () => {
-    const { checks } = (await other.call('GET', '/system/doctor')).body as {
-      checks: { name: string; detail: string }[];
-    };
-    return checks.find(({ name }) => name === 'backups')!;
-  };
   await until('the first backup', () => names().length === 1);
   const [first] = names();
   await other.finished('echo/handle', {});
@@ -145,7 +156,7 @@ test('a restored state writes no backup until it is resumed, and never removes t
   expect((await headgate(['restore', join(backups, first!), '--into', data])).status).toBe(0);
   await other.start();
   const dueMs = Date.now() + 2_000;
-  expect(await check()).toMatchObject({
+  expect(await checkOf(other)).toMatchObject({
     passed: true,
     detail: expect.stringContaining('none is written until the restored state is resumed; none in'),
   });
@@ -153,7 +164,7 @@ test('a restored state writes no backup until it is resumed, and never removes t
   expect((await other.call('POST', '/control/system/resume', {})).status).toBe(200);
   // The service counts the backup only once the process that wrote it has ended.
   const newestAt = await until('a backup of the resumed state', async () => {
-    return /^the newest in .* is of (\S+)$/.exec((await check()).detail)?.[1];
+    return /^the newest in .* is of (\S+)$/.exec((await checkOf(other)).detail)?.[1];
   });
   expect(Date.parse(newestAt)).toBeGreaterThan(dueMs);
   expect(names().length).toBe(2);
