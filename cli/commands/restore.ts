@@ -30,7 +30,7 @@ export const restoreCommand = command<{ readonly into: string; readonly resume?:
   statuses:
     '0 restored, 1 refused: the backup is damaged, the log does not reach the time, or there is a state or a running service already; 74 a disk error',
   async run({ args: [path = ''], options, io, out }) {
-    const { resolve } = await import('node:path');
+    const { join, resolve } = await import('node:path');
     const { restoreBackup } = await import('../../service/backup/restore.ts');
     const restored = await refusing('Not restored', () =>
       restoreBackup({
@@ -57,7 +57,10 @@ export const restoreCommand = command<{ readonly into: string; readonly resume?:
     if (paused)
       out.note('a service on it starts paused: cancel what must not run twice, then run "headgate resume system"');
     const names = new Set(manifest.files.map(({ name }) => name));
-    if (!names.has('vault.key'))
-      out.note('the backup has no unlock key: if the state has a vault, put its key file in place');
+    out.note(
+      names.has('vault.key')
+        ? `the unlock key is now ${join(statePath, 'vault.key')}: if "vault.key_file" names another file, move it there`
+        : 'the backup has no unlock key: if the state has a vault, put its key file in place',
+    );
   },
 });

@@ -75,7 +75,12 @@ test('the unlock key in a backup is the one that opens its vault, even while a c
   const other = new Gateway({ plugins: { worker } });
   onTestFinished(() => other.discard());
   const into = join(other.directory, 'data');
-  expect((await headgate(['restore', copy, '--into', into])).status).toBe(0);
+  expect(await headgate(['restore', copy, '--into', into])).toMatchObject({
+    status: 0,
+    stderr: expect.stringContaining(
+      `the unlock key is now ${join(into, 'vault.key')}: if "vault.key_file" names another file, move it there`,
+    ),
+  });
   await other.start();
   const { body } = await other.call('GET', '/system/doctor');
   expect(body['checks']).toContainEqual(expect.objectContaining({ name: 'vault', passed: true }));
