@@ -48,7 +48,7 @@ export const tables = [
   'minutes', // minute in µs (8) -> how many jobs settled in this minute with each status
   'idempotency', // hash of API token and key, or of endpoint and delivery (16) -> until when it is remembered, its request's hash, its jobs
   'idempotency_ends', // written by earlier versions; this version only removes the records
-  'dedupe', // hash of target (pipeline, step) and dedupe key -> until when another event with this key does not start the target
+  'dedupe', // hash of target (pipeline, step) and dedupe key -> until when it is remembered, the event that used it (events/dedupe.ts)
   'vault', // `keyring` -> the vault's keys, encrypted; `contents` -> the current version of each principal and secret, encrypted
   'vault_principals', // name -> a principal, encrypted
   'vault_secrets', // name -> a secret, encrypted

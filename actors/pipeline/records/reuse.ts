@@ -134,14 +134,15 @@ export function readLostJob(reader: Reader, run: JobId): JobId | null {
 
 /** Records that an event was dropped in its run because of its `dedupe_key`. `place`: the event's position among the job's events. */
 export function writeDropped(batch: Batch, job: JobId, place: number): void {
-  batch.put('dropped_events', droppedKey(job, place), nothing);
+  batch.put('dropped_events', eventKey(job, place), nothing);
 }
 
 export function isDropped(reader: Reader, job: JobId, place: number): boolean {
-  return reader.get('dropped_events', droppedKey(job, place)) !== undefined;
+  return reader.get('dropped_events', eventKey(job, place)) !== undefined;
 }
 
-function droppedKey(job: JobId, place: number): Uint8Array {
+/** Identifies an event: the job that emitted it, and the event's position among the job's events. */
+export function eventKey(job: JobId, place: number): Uint8Array {
   const key = Buffer.allocUnsafe(jobIdBytes + 4);
   key.set(job);
   key.writeUInt32BE(place, jobIdBytes);

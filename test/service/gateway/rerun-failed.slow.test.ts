@@ -9,6 +9,7 @@ import { cyclesOf } from '../../support/deep.ts';
 import { everythingToken } from './configuration.ts';
 import { type Answer, type Job, shareGateway } from './gateway.ts';
 import { echo, journal, step } from './sources.ts';
+import { until } from './until.ts';
 
 /** Fails while its payload's `n` is in the file `sick`; its result has as many `bytes` as the payload says. */
 const mends = `${journal}
@@ -21,13 +22,24 @@ export async function handle(request) {
   return isSick ? { status: 'error', error: 'sick', retry: false } : { result: bytes ? { n, text: 'x'.repeat(bytes) } : { n } };
 }
 `;
+/** Waits for the gate that its payload names, emits the events of its payload, and fails while its `n` is in the file `sick`. */
+const teller = `${journal}
+import { readFileSync } from 'node:fs';
+export async function handle(request, { emit }) {
+  const { n, gate: name, emit: events = [] } = request.event.payload.item;
+  if (name) await gate(name);
+  for (const event of events) emit(event);
+  const isSick = readFileSync(home + '/sick', 'utf8').split(' ').includes(String(n));
+  return isSick ? { status: 'error', error: 'sick', retry: false } : { result: { n } };
+}
+`;
 /** The example of docs/engine.md. */
 const page = blocksOf(new URL('../../../docs/engine.md', import.meta.url)).filter(({ name }) => name === 'newsletter');
 const blockOf = (wanted: string) => page.find(({ language }) => language === wanted)!.text;
 
 const settings = {
   api: { max_body_size: '4MB' },
-  plugins: { echo, step, mends, mailer: mends, report: echo },
+  plugins: { echo, step, teller, mends, charge: echo, mailer: mends, report: echo },
   pipelines: [
     {
       name: 'wide',
@@ -58,6 +70,13 @@ const settings = {
         { id: 'tell', uses: 'step', foreach: 'payload.of' },
         { id: 'hear', uses: 'mends', on_error: 'continue' },
         { id: 'all', uses: 'echo', join: 'all' },
+      ],
+    },
+    {
+      name: 'charging',
+      steps: [
+        { id: 'tell', uses: 'teller', foreach: 'payload.of' },
+        { id: 'charge', uses: 'charge' },
       ],
     },
     parse(blockOf('yaml')) as { name: string },
@@ -155,6 +174,53 @@ test.each([
   expect(results.map(({ n }) => n).sort()).toEqual([0, 1, 2]);
   // The rerun of the rerun reuses jobs of both earlier runs.
   expect(await again(run.job_id)).toMatchObject({ counts: { succeeded: 0, reused: 6 } });
+});
+
+const emitting = (key: string) => [{ type: 'told', payload: { key }, dedupe_key: key }];
+
+/** A run that has failed before one of its jobs emits an event with this key. If `isCharged` is true, an earlier event of the run had the key. */
+async function toldLate(key: string, isCharged = false): Promise<Job> {
+  fallIll([1]);
+  const emit = emitting(key);
+  const late = [
+    { n: 1, gate: `${key}-fails` },
+    { n: 2, gate: `${key}-tells`, emit },
+  ];
+  const id = await gateway.run('charging', { of: isCharged ? [{ n: 0, emit }, ...late] : late });
+  const has = async (plugin: string, status: string) =>
+    (await gateway.tree(id)).some(job => job.plugin === plugin && job.status === status);
+  if (isCharged) await until('the charge', () => has('charge', 'succeeded'));
+  gateway.open(`${key}-fails`);
+  await until('the failure', () => has('teller', 'failed'));
+  gateway.open(`${key}-tells`);
+  const run = await gateway.settled(id);
+  expect(run).toMatchObject({ status: 'failed', counts: { succeeded: isCharged ? 3 : 1, failed: 1 } });
+  fallIll([]);
+  return run;
+}
+
+/** The new jobs of a rerun that charges nothing for the late event: the teller that had failed, and the charge for its result. */
+const mended = ['charge.handle', 'teller.handle'];
+
+test('an event from after the failure is dropped if an earlier event of the old run had its dedupe key', async () => {
+  const old = await toldLate('both', true);
+  const run = await again(old.job_id);
+  expect([run.status, await freshOf(run)]).toEqual(['succeeded', mended]);
+  expect(await freshOf(await again(run.job_id))).toEqual([]);
+});
+
+test('an event from after the failure uses its dedupe key in the rerun, unless another run has used it', async () => {
+  const old = await toldLate('once');
+  const run = await again(old.job_id);
+  expect(await freshOf(run)).toEqual(['charge.handle', ...mended]);
+  const late = await toldLate('other');
+  const of = ['once', 'other'].map(key => ({ n: 0, emit: emitting(key) }));
+  const other = await gateway.ran('charging', { of });
+  expect(await freshOf(other)).toEqual(['charge.handle', 'teller.handle', 'teller.handle']);
+  expect(await freshOf(await again(late.job_id))).toEqual(mended);
+  // The event that has used the key goes on again.
+  expect(await freshOf(await again(run.job_id))).toEqual([]);
+  expect(await freshOf(await again(old.job_id))).toEqual(['charge.handle', ...mended]);
 });
 
 test('called runs that succeeded are taken over whole; into others it goes, and parents come before children', async () => {
