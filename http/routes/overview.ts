@@ -149,8 +149,11 @@ const getOverview = route({
   async handle(call) {
     const reply = await call.engine.administration.queue();
     if (reply === null) return problem('unavailable', 'the ledger does not answer right now');
-    const { kind: _kind, active: _active, ...queue } = reply;
-    return answerRead(call, { kind: 'overview', nowUs: Math.floor(call.nowMs() * 1000), queue });
+    const { kind: _kind, active: _active, nowUs: ledgerUs, ...queue } = reply;
+    // After the clock was set back, the ledger can be ahead of it, and attempts can end at times after both.
+    const nowUs = Math.max(Math.floor(call.nowMs() * 1000), ledgerUs);
+    const endUs = Math.max(nowUs, call.engine.newestEndUs());
+    return answerRead(call, { kind: 'overview', nowUs, endUs, queue });
   },
 });
 

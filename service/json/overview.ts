@@ -11,7 +11,7 @@ import { pauseDocument } from './pause.ts';
 import { optionalTime, timestamp } from './timestamp.ts';
 
 export function writeOverview(overview: Overview): string {
-  const { nowUs, queue, counts, pauses, times, failures, failureGroups } = overview;
+  const { nowUs, endUs, queue, counts, pauses, times, failures, failureGroups } = overview;
   const oldestUs = queue.lanes.reduce<number | null>((oldest, lane) => earlier(oldest, lane.oldestUs), null);
   const lanes = queue.lanes.toSorted((a, b) => (a.plugin < b.plugin ? -1 : 1));
   return JSON.stringify({
@@ -33,7 +33,7 @@ export function writeOverview(overview: Overview): string {
     lanes: lanes.map(lane => laneDocument(lane, times?.plugins.get(lane.plugin) ?? null)),
     pauses: pauses.map(pauseDocument),
     failures: failures.map(failureDocument),
-    ...(failureGroups && { failure_groups: failureGroups.map(group => failureJson(group, nowUs)) }),
+    ...(failureGroups && { failure_groups: failureGroups.map(group => failureJson(group, endUs)) }),
   });
 }
 

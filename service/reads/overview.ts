@@ -31,8 +31,14 @@ export const overviewGroupsMax = 10;
 /** The maximum length of a recent failure's error. The rest is cut. */
 export const failureCharsMax = 300;
 
-/** The arguments of the read: the time, and the state of the queue at that time, as the ledger has reported it. */
-export type OverviewQuery = { readonly nowUs: number; readonly queue: Omit<QueueReply, 'kind' | 'active'> };
+/** The arguments of the read. */
+export type OverviewQuery = {
+  readonly nowUs: number;
+  /** The end of the windows of `times` and of the groups' trends: `nowUs`, or the end of the newest attempt if that is later. */
+  readonly endUs: number;
+  /** The state of the queue at `nowUs`, as the ledger has reported it. */
+  readonly queue: Omit<QueueReply, 'kind' | 'active' | 'nowUs'>;
+};
 
 export type RecentFailure = {
   readonly jobId: string;
@@ -70,8 +76,9 @@ export function openOverview(
   /** The failures of the last overview. They are kept, because an ended job does not change. */
   let known = new Map<string, RecentFailure>();
 
-  function* times({ lanes }: OverviewQuery['queue'], minute: number): Sliced<TimesOfPlugins | null> {
-    const plugins = lanes.map(({ plugin }) => plugin);
+  function* times({ queue, endUs }: OverviewQuery): Sliced<TimesOfPlugins | null> {
+    const plugins = queue.lanes.map(({ plugin }) => plugin);
+    const minute = Math.floor(endUs / minuteUs);
     return yield* ifIndexed(() => recentTimes(index(), plugins, { from: minute - recentMinutes, to: minute }));
   }
 
@@ -122,7 +129,7 @@ export function openOverview(
       pauses,
       minutes,
       firstMinute,
-      times: yield* times(wanted.queue, minute),
+      times: yield* times(wanted),
       failures,
       failureGroups: yield* failureGroups(),
     };

@@ -25,6 +25,7 @@ export function queueState(state: JobState, dispatcher: Dispatcher, nowUs: numbe
   const { held, paused, scheduled } = state;
   return {
     kind: 'queue',
+    nowUs,
     queued: state.unsettled - state.running - state.retries.size - held,
     running: state.running,
     retrying: state.retries.size,

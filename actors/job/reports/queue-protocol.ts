@@ -6,6 +6,8 @@ import type { Hold } from '../records/hold.ts';
 export type QueueQuery = { readonly kind: 'ask_queue'; readonly replyTo: ReplyTo };
 export type QueueReply = {
   readonly kind: 'queue';
+  /** The time of the reply, in µs since the epoch. After the clock was set back, this can be later than the time of the main thread. */
+  readonly nowUs: number;
   readonly queued: number;
   readonly running: number;
   /** The number of jobs that wait for the time of their next attempt. */
