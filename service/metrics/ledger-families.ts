@@ -51,6 +51,7 @@ export function commitFamilies({ seconds, jobs }: CommitMeter): readonly MetricF
 
 export function reportFamilies({ figures, pulse }: LedgerReports, nowMs: number): readonly MetricFamily[] {
   const lanes = figures?.lanes ?? [];
+  const latestMs = Math.max(nowMs, figures?.nowMs ?? 0);
   return [
     {
       name: 'headgate_lane_queued_jobs',
@@ -73,7 +74,7 @@ export function reportFamilies({ figures, pulse }: LedgerReports, nowMs: number)
       help: 'How long the next job of a plugin has been able to run; 0 if none waits, or if the plugin is held or paused.',
       named: byPlugin,
       samples: lanes.map(({ plugin, oldestMs }) => {
-        return { labels: { plugin }, value: oldestMs === null ? 0 : Math.max(0, nowMs - oldestMs) / 1000 };
+        return { labels: { plugin }, value: oldestMs === null ? 0 : Math.max(0, latestMs - oldestMs) / 1000 };
       }),
     },
     {

@@ -10,6 +10,7 @@ export function figuresOf(state: JobState, dispatcher: Dispatcher, nowUs: number
   const lanes = [...state.lanes.values()].filter(lane => lane.instance || lane.queued > 0 || lane.running > 0);
   return {
     kind: 'ledger_figures',
+    nowMs: nowUs / 1000,
     isFull: dispatcher.pause?.isDisk === true,
     utilization: Math.min(1, dispatcher.utilization(nowUs)),
     lanes: lanes.map(lane => ({

@@ -56,12 +56,15 @@ function firstReadyUs(state: JobState, backlog: Backlog): number | null {
 
 /** When the waiting job became ready to run: the latest of its acceptance, its `run_at` and the `dueUs` of its attempt. */
 export function readyUs({ reader }: JobState, { open, index, dueUs }: OpenAttempt): number {
-  const acceptedUs = blockKeyMs(open.keyBytes) * 1000;
-  if (dueUs > 0 || !open.isTimed) return Math.max(acceptedUs, dueUs);
-  const runAtUs = readable(() => {
+  const times = readable(() => {
     // The block is not copied, because its times are decoded before the next read of the store.
-    const bytes = reader.peek('blocks', open.keyBytes);
-    return bytes && storedTimes(reader, open.keyBytes, decodeBlock(bytes), index)?.runAtUs;
+    const bytes = open.block ? undefined : reader.peek('blocks', open.keyBytes);
+    const block = open.block ?? (bytes && decodeBlock(bytes));
+    if (!block) return undefined;
+    const { createdUs } = block;
+    const isDelayed = dueUs === 0 && open.isTimed;
+    return { createdUs, runAtUs: isDelayed ? storedTimes(reader, open.keyBytes, block, index)?.runAtUs : null };
   });
-  return Math.max(acceptedUs, runAtUs ?? 0);
+  // The time in the key is only used if the block is unusable: after the clock was set back, it is later than the acceptance.
+  return Math.max(times?.createdUs ?? blockKeyMs(open.keyBytes) * 1000, times?.runAtUs ?? 0, dueUs);
 }

@@ -3,6 +3,8 @@
 /** To the main thread, once a second while the actors work. */
 export type LedgerFigures = {
   readonly kind: 'ledger_figures';
+  /** The time of the report, in ms since the epoch. After the clock was set back, this can be later than the time of the main thread. */
+  readonly nowMs: number;
   /** Whether dispatching has stopped because the disk is full. */
   readonly isFull: boolean;
   /** The average share of the workers that were busy in the last minute, from 0 to 1. At each moment, the busiest kind of worker counts. */

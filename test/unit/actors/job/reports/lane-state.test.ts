@@ -1,10 +1,10 @@
 // The state that a lane reports: since when its jobs wait. A report costs little, however many jobs wait.
 import { expect, test } from 'vitest';
-import { blockKeyMs, blockOf, parseId } from '../../../../../runtime/ids.ts';
+import { decodeBlock } from '../../../../../actors/job/records/block.ts';
+import { blockOf, parseId } from '../../../../../runtime/ids.ts';
 import { pack } from '../../../../../runtime/packing.ts';
 import { calm, config, dice, plugin, Simulation } from '../simulator.ts';
 
-const acceptedUs = (id: string) => blockKeyMs(blockOf(parseId(id)!)) * 1000;
 const laneOf = (world: Simulation, name: string) => world.queue().lanes.find(lane => lane.plugin === name)!;
 
 /** Each attempt that runs fails. */
@@ -21,10 +21,13 @@ function seal(world: Simulation, name: string): void {
   world.turn();
 }
 
-test('the question costs no read, however many jobs wait', () => {
+test('the question costs the same, however many jobs wait', () => {
   const world = worldWith('held');
   seal(world, 'held');
+  world.submit('held', 'handle', {});
+  world.turn();
   const { store } = world;
+  const { createdUs } = decodeBlock(store.get('blocks', blockOf(parseId(world.accepted[0]!)!))!);
   let reads = 0;
   for (const name of ['get', 'peek', 'scan', 'keys'] as const) {
     const read = store[name] as (...given: unknown[]) => unknown;
@@ -41,7 +44,7 @@ test('the question costs no read, however many jobs wait', () => {
     }
     reads = 0;
     expect(laneOf(world, 'held')).toMatchObject({
-      oldestUs: acceptedUs(world.accepted[0]!),
+      oldestUs: createdUs,
       held: world.accepted.length,
     });
     return reads;
