@@ -18,7 +18,7 @@
 import { type Body, bodyPart, encodeBody, failedBody, hasPart } from '../../runtime/host/wire/outcome.ts';
 import type { Outcome } from '../../runtime/host/wire/plugin-host.ts';
 import type { Turn } from '../../runtime/turn.ts';
-import { endStopped, endStoppedWaiting, endUnstarted, isStopped } from './cancel/cancelled-jobs.ts';
+import { endStopped, endStoppedWaiting, endUnstarted, isOverdue, isStopped } from './cancel/cancelled-jobs.ts';
 import type { JobFrame } from './dispatch/job-frame.ts';
 import type { Lane } from './dispatch/lane.ts';
 import { countEnd } from './holds/pausing.ts';
@@ -38,7 +38,7 @@ export function settleTask(state: JobState, turn: Turn, frame: JobFrame, outcome
   const decision = decide({ verdict, permanent, retrySafe }, job.attempt, policy, state.random);
   const isDone = decision.kind === 'end' && decision.status === 'succeeded';
   const stop = isDone ? null : state.stopOf(job, turn.nowUs);
-  if (stop !== 'cancelled') countEnd(state, turn, frame.lane, verdict !== 'ok', frame.sentUs);
+  if (stop !== 'cancelled' || isOverdue(state, job)) countEnd(state, turn, frame.lane, verdict !== 'ok', frame.sentUs);
   if (stop) {
     endStopped(state, turn, job, stop, outcome.startedUs, body);
     return;
@@ -72,7 +72,8 @@ export function chargePlugin(
   next?: 'waiting' | 'suspect',
   body?: Body,
 ): void {
-  if (!state.isCancelled(job)) countEnd(state, turn, state.lane(job.open.plugin), true, job.dueUs);
+  if (!state.isCancelled(job) || isOverdue(state, job))
+    countEnd(state, turn, state.lane(job.open.plugin), true, job.dueUs);
   charge(state, turn, job, startedUs, next, body);
 }
 

@@ -34,7 +34,7 @@ export function endStopped(
 }
 
 /** Whether the job was stopped only because the deadline of a run that contains it, or the time limit of that run's phase, has passed. */
-function isOverdue(state: JobState, { open, index }: OpenAttempt): boolean {
+export function isOverdue(state: JobState, { open, index }: OpenAttempt): boolean {
   const run = state.cancels.own(jobId(open.keyBytes, index)) ? null : state.cancelledRun(open, index);
   return run !== null && state.cancels.of(run)?.timeout !== undefined;
 }

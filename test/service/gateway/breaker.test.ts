@@ -19,8 +19,10 @@ const settings = {
     base: { uses: 'trying', breaker: { failures: 1, of: 1, for: '100ms' } },
     built: { uses: 'base' },
     slow: { uses: 'trying', breaker: { failures: 2, of: 2, for: '1h' } },
+    step: { uses: 'trying', breaker: { failures: 2, of: 2, for: '1h' } },
     strict: { uses: 'careful', breaker: { failures: 1, of: 1, for: '1h' } },
   },
+  pipelines: [{ name: 'late', deadline: '1s', steps: [{ uses: 'step', with: { gate: 'never' } }] }],
 };
 const gateway = shareGateway(settings, { grace: '100ms' });
 
@@ -54,6 +56,16 @@ test('attempts that their jobs’ deadlines have stopped count, and cancelled on
   for (let count = 0; count < 2; count++)
     expect((await gateway.settled(await submit({ deadline: '1s' }))).status).toBe('timed_out');
   expect(await pauses()).toMatchObject([{ by: 'breaker', reason: '2 of its last 2 attempts failed' }]);
+});
+
+test('attempts that the deadline of their run has stopped count', async () => {
+  resumeAtEnd('step');
+  for (let count = 0; count < 2; count++) {
+    const run = await gateway.ran('late');
+    expect(run.status).toBe('timed_out');
+    await gateway.noted('start', (await gateway.tree(run.job_id))[1]!.job_id);
+  }
+  expect(await pauses()).toMatchObject([{ target: { name: 'step' }, by: 'breaker' }]);
 });
 
 /** The number of the plugin's jobs that hosts hold. */
