@@ -3,6 +3,7 @@ import { type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { SetAside } from '../../../runtime/store/set-aside.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { latestAttempt } from '../records/attempts.ts';
+import { findBlock } from '../records/block.ts';
 import { isHosted } from '../records/job.ts';
 import { type KeyText, keyText, type OpenBlock } from '../records/open.ts';
 import { rangesOf } from '../records/tree.ts';
@@ -13,7 +14,7 @@ const afterBlocks = Buffer.alloc(12, 0xff);
 
 /**
  * Whether `run`, which must be the root of its tree, has started. `open`: the open blocks in memory, which are newer than the stored ones. A
- * run with an unusable open record in its tree counts as started.
+ * run with an unusable open record or block in its tree counts as started.
  */
 export function hasStarted(
   reader: Reader,
@@ -26,7 +27,10 @@ export function hasStarted(
     const stored = setAside.read('open', key, () => openOf(reader, key) ?? null);
     const block = open.get(keyText(key)) ?? stored;
     if (block === undefined) return true;
-    if (block && !isHosted(block.plugin)) continue;
+    // A block without an open record has ended.
+    const { plugin } = block ?? setAside.read('blocks', key, () => findBlock(reader, jobId(key, 0))) ?? {};
+    if (plugin === undefined) return true;
+    if (!isHosted(plugin)) continue;
     const ranges = rangesOf(entry.value);
     for (let pair = 0; pair < ranges.length; pair += 2) {
       for (let index = ranges[pair]!; index < ranges[pair + 1]!; index++) {

@@ -15,6 +15,8 @@ const settings: Settings = {
   pipelines: [
     { name: 'two', execution_mode: 'synchronous', steps: [{ uses: 'worker' }, { uses: 'echo' }] },
     { name: 'bound', deadline: '1m', steps: [{ uses: 'worker' }] },
+    { name: 'never', steps: [{ uses: 'echo', if: { path: 'payload.never', op: 'exists', value: true } }] },
+    { name: 'outer', steps: [{ call: 'never' }, { uses: 'worker' }] },
     { name: 'wide', steps: [{ uses: 'worker', foreach: 'payload.items' }] },
   ],
 };
@@ -287,6 +289,18 @@ test('a job or run that has not started in time ends cancelled, also under a pau
   await until('the time has passed', async () => (Date.now() > Date.parse(started.expires_at!) + 100 ? true : null));
   gateway.open('expires');
   expect((await gateway.settled(started.job_id)).status).toBe('succeeded');
+});
+
+test('a run that has only called a run without jobs has not started in time', async () => {
+  await pause('plugin/worker');
+  const run = await call('/pipeline/outer', { expires: '1s' });
+  const [, called, child] = await until('its job waits', async () => {
+    const tree = await gateway.tree(run.job_id);
+    return tree.length === 3 ? tree : null;
+  });
+  expect(called).toMatchObject({ plugin: 'pipeline', command: 'never', status: 'succeeded' });
+  expect(await gateway.settled(run.job_id)).toMatchObject({ status: 'cancelled', cancel: { reason: 'expired' } });
+  expect(await gateway.job(child!.job_id)).toMatchObject({ status: 'cancelled', attempt: 0 });
 });
 
 test('a job past its deadline ends timed_out, whether it waits or runs', async () => {
