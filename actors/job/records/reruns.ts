@@ -9,6 +9,8 @@ import type { Rerun, RerunFrom } from './job.ts';
 export const rerunsListedMax = 100;
 /** The maximum number of a job's reruns that are counted. */
 export const rerunsCountedMax = 10_000;
+/** The maximum number of reruns that `haveOpenReruns` looks at. */
+const rerunsExaminedMax = 4096;
 /** The maximum number of entries that `rerunsOf` reads at a time. */
 const rerunsPerScan = 256;
 
@@ -76,6 +78,19 @@ export function* dependents(reader: Reader, first: JobId, end: JobId): Iterable<
   for (const { key, value } of reader.scan('reruns', { from: first, to: end })) {
     if (value.length > 0) yield Buffer.from(key.subarray(jobIdBytes));
   }
+}
+
+/**
+ * Whether a rerun of one of the jobs from `first` up to, not including, `end` has not ended, or shares its block with a job that has not.
+ * If the jobs have very many reruns, only the last ones are looked at.
+ */
+export function haveOpenReruns(reader: Reader, first: JobId, end: JobId): boolean {
+  if (reader.count('reruns') === 0) return false;
+  for (const key of reader.keys('reruns', { from: first, to: end, reverse: true, limit: rerunsExaminedMax })) {
+    const rerun = Buffer.from(key.subarray(jobIdBytes));
+    if (reader.peek('open', blockOf(rerun)) !== undefined) return true;
+  }
+  return false;
 }
 
 /** Removes the entries of the pruned jobs from `first` up to, not including, `end`. */

@@ -19,7 +19,7 @@ import {
   usKey,
 } from '../records/journal.ts';
 import { keyText } from '../records/open.ts';
-import { dependents, pruneReruns } from '../records/reruns.ts';
+import { dependents, haveOpenReruns, pruneReruns } from '../records/reruns.ts';
 import { pruneRescheduled } from '../records/rescheduled.ts';
 import { pruneTagged } from '../records/tags.ts';
 import { LostJobs } from './lost-jobs.ts';
@@ -195,7 +195,8 @@ export class Retention {
     if (endedUs === undefined) return true;
     if (mayBeYoung && (endedUs ?? acceptedUs!) >= beforeUs) return true;
     if (this.#isAwaited(key, block) || this.#isDetached(key, block) || runs.have(block)) return true;
-    return needs.has(key, block) || this.#isOfKeptRun(key, block) || this.#isTakenOver(key, block);
+    if (needs.has(key, block) || this.#isOfKeptRun(key, block) || this.#isTakenOver(key, block)) return true;
+    return haveOpenReruns(this.#state.reader, jobId(key, 0), jobId(key, block.count));
   }
 
   /**

@@ -1,4 +1,4 @@
-// Retention and reruns `from: failed`: jobs that a running rerun refers to are kept; a run that has lost jobs can only be rerun from its start.
+// Retention and reruns: jobs that an open rerun refers to are kept; a run that has lost jobs can only be rerun from its start.
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -100,6 +100,22 @@ test('what a delayed rerun refers to is kept across a restart, until the rerun h
       return (await gateway.call('GET', `/job/${job}`)).status === 404;
     });
   }
+});
+
+test('a job is kept until its delayed rerun from the start has ended', async () => {
+  const gateway = await startGateway({ state: { retention: { max_jobs: 1 } }, plugins: { echo } });
+  const { job_id: old } = await gateway.finished('echo/say');
+  const headers = { 'Idempotency-Key': 'again' };
+  const rerun = () => gateway.call('POST', `/job/${old}/rerun`, { delay: '1h' }, { headers });
+  const first = await rerun();
+  expect(first.status).toBe(202);
+  const gone = async (id: string) => (await gateway.call('GET', `/job/${id}`)).status === 404;
+  const [newer] = [await gateway.submit('echo/say'), await gateway.submit('echo/say')];
+  await until('a sweep has passed the old job', () => gone(newer));
+  expect(await gateway.job(old)).toMatchObject({ status: 'succeeded', reruns: [first.body['job_id']] });
+  expect((await rerun()).body).toEqual(first.body);
+  await gateway.call('POST', `/job/${first.body['job_id']}/cancel`);
+  await until('the old job is gone', () => gone(old));
 });
 
 /** Starts two reruns that share a block. They do not share one if the first used up the time of its turn; then this starts again. */
