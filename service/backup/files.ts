@@ -99,8 +99,12 @@ export function removeLeftovers(parent: string): void {
   for (const name of readdirSync(parent)) {
     if (!name.endsWith(partialEnding) || name === partialEnding) continue;
     const path = join(parent, name);
-    const writer = writerOf(join(path, writerName));
-    if (writer === null ? isLeftEmpty(path) : !isAlive(writer)) rmSync(path, { recursive: true, force: true });
+    try {
+      const writer = writerOf(join(path, writerName));
+      if (writer === null ? isLeftEmpty(path) : !isAlive(writer)) rmSync(path, { recursive: true, force: true });
+    } catch {
+      // The directory belongs to another user, or has just been renamed. It is no obstacle: a backup needs only its own name to be free.
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 // What a restore leaves alone in its directory, and what killed processes and other restores leave there.
 import { spawnSync } from 'node:child_process';
 import {
+  chmodSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -8,6 +9,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
@@ -16,6 +18,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { openReaderBeside } from '../../../runtime/store/ledger-store.ts';
+import { makeWhole } from '../../../service/backup/files.ts';
 import { restoreBackup } from '../../../service/backup/restore.ts';
 import { writeBackup } from '../../../service/backup/write.ts';
 import { headgate } from '../../feature/cli/headgate.ts';
@@ -113,6 +116,25 @@ test('what a kill leaves before or after the note of the writer hinders no backu
   writeFileSync(join(to, 'writer.json'), '{}');
   expect(await headgate(['backup', 'verify', to])).toMatchObject({ status: 0 });
   expect(await headgate(['restore', to, '--into', join(place, 'state')])).toMatchObject({ status: 0 });
+});
+
+test.runIf(process.getuid?.() === 0)('an unfinished copy of another user hinders no backup', async () => {
+  const { place } = await withVault();
+  const foreign = join(place, 'theirs.partial');
+  mkdirSync(foreign, { mode: 0o700 });
+  const twoMinutesAgo = new Date(Date.now() - 120_000);
+  utimesSync(foreign, twoMinutesAgo, twoMinutesAgo);
+  chmodSync(out, 0o755);
+  chmodSync(place, 0o777);
+  const nobody = 65_534;
+  process.seteuid!(nobody);
+  try {
+    expect(() => readdirSync(foreign)).toThrow('EACCES');
+    expect(await makeWhole(join(place, 'mine'), async directory => statSync(directory).uid)).toBe(nobody);
+  } finally {
+    process.seteuid!(0);
+  }
+  expect(readdirSync(place).sort()).toEqual(expect.arrayContaining(['mine', 'theirs.partial']));
 });
 
 test('of two restores into one directory at once, the first that ends wins, and the other is refused', async () => {
