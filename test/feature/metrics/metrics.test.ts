@@ -329,11 +329,11 @@ test('while a record of the index is unusable, the families that do not need the
 });
 
 test('the time of the start does not follow the clock', async () => {
-  const { gateway, clock } = await startClocked('2026-06-01T00:00:00Z', {});
+  const { gateway, clock } = await startClocked('2099-06-01T00:00:00Z', {});
   const startedAt = async () => (await scrape(gateway)).sum('process_start_time_seconds');
   const first = await startedAt();
   expect(first).toBeGreaterThan(1.7e9);
-  clock.set('2026-06-01T05:00:00Z');
+  clock.set('2099-06-01T05:00:00Z');
   expect(await startedAt()).toBe(first);
 });
 
