@@ -13,6 +13,7 @@ import type { OpenBlock } from '../records/open.ts';
 export type JobsToEnd = Map<OpenBlock, Set<number>>;
 
 export const lateText = 'the deadline of the job has passed';
+/** The cancel of a job or run that has expired. */
 export function expiryAt(atUs: number): Cancel {
   return { by: 'headgate', reason: 'expired', atUs, notStarted: { jobs: 0, elements: 0 } };
 }

@@ -128,7 +128,7 @@ export class Dispatcher {
     );
   }
 
-  /** Starts the main host early: the first job need not wait for it. Other hosts start on demand. */
+  /** Starts the main host early, so that the first job need not wait for it. Other hosts start on demand. */
   warm(): void {
     this.#hostOf(this.#main);
   }

@@ -60,7 +60,7 @@ export class Lane extends Backlog {
   /** The commands that are not paused. */
   #runnable: ReadonlyMap<string, CommandLane> = this.#commands;
   #paused: ReadonlyMap<string, Hold> = new Map();
-  /** When the last hold ended, in µs, by command; null: a hold of the whole lane. Only holds that ended since the start. */
+  /** By command, or null for the holds of the whole lane: when the last hold ended since the start of the actors, in µs. */
   readonly #freed = new Map<string | null, number>();
   /** The commands of the current and of earlier configurations. */
   readonly #known = new Map<string, CommandLane>();

@@ -63,7 +63,7 @@ export class BlockBuilder implements Block {
     return this.count >= blockJobsMax || this.bytes >= blockBytesMax;
   }
 
-  /** Adds a job. `alike`: whether the job belongs to the same group as the job before. */
+  /** Adds a job. `alike`: whether the job belongs to the same group as the previous job. */
   add(payload: Uint8Array, group: JobGroup, alike: boolean): JobId {
     if (!alike) {
       this.starts.push(this.count);

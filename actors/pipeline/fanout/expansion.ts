@@ -136,7 +136,7 @@ export class Expansion {
     if (!run || run.failure !== null) return true;
     const isPaused = this.#table.isPaused(run);
     if (isPaused) this.#paused.add(name);
-    // A run without room continues when jobs of it settle (`resume`).
+    // A run without room continues when some of its jobs settle (`resume`).
     if (isPaused || !hasRoom(run)) this.#table.dropEvaluations(run);
     else if (run.reuse?.isIndexed === false) this.#index(run);
     else if (this.#mustWait(nextFan(run))) this.#later.push(name);
@@ -275,7 +275,7 @@ export class Expansion {
     this.#taken(run, scope, fan, first, plan);
   }
 
-  /** Counts the elements from `first` up to the fan-out's index. Ends the fan-out after its last element. */
+  /** Counts the elements from `first` up to the fan-out's index toward `childrenPerTurnMax`. Ends the fan-out after its last element. */
   #taken(run: Run, scope: Scope, fan: FanOut, first: number, plan: FanPlan): void {
     this.#madeInTurn += fan.index - first;
     if (run.failure !== null || fan.index < fan.count) return;
@@ -284,8 +284,8 @@ export class Expansion {
   }
 
   /**
-   * Creates children whose `with` or baggage is rendered for each element. Neighbours that share
-   * their context, and have the same problem or none, are created together.
+   * Creates children whose `with` or baggage is rendered for each element. Neighbours with the same context, and with the same missing path
+   * in `with` or none, are created together.
    */
   #makeSingles(
     run: Run,
