@@ -2,15 +2,24 @@
 import type { JobId } from '../../../runtime/ids.ts';
 import type { CompiledPipeline, Node } from '../definition/compile.ts';
 import type { Emitted } from '../events/events.ts';
-import { eventKey, isDropped, writeDropped } from '../records/reuse.ts';
-import type { Run, Scope } from '../run.ts';
+import {
+  eventKey,
+  forkAddress,
+  isDropped,
+  type Place,
+  readIndexed,
+  splitPath,
+  writeDropped,
+} from '../records/reuse.ts';
+import { pathsAround, type Run, type Scope } from '../run.ts';
 import type { RunTable } from '../run-table.ts';
 import { Packed, type Token } from './token.ts';
 
 /**
  * Makes a token with the event's payload, and moves it to the node. `place`: the position of the event among the job's
  * events. False: the event is dropped. An event is dropped if the step has had another event with this dedupe key
- * within 24 hours. An event of a reused job stays dropped if it has been dropped before.
+ * within 24 hours. An event of a reused job stays dropped if it has been dropped before. It is never dropped if the original
+ * run let it enter, as the job after it shows.
  */
 export function enterEvent(
   table: RunTable,
@@ -22,9 +31,12 @@ export function enterEvent(
   { type, payload, at: storedAs, dedupeKey }: Emitted,
   place: number,
 ): boolean {
-  if (dedupeKey !== null) {
-    if (isReused && isDropped(table.reader, cause!, place)) return false;
-    if (drops(table, run, node, dedupeKey, cause!, place, isReused)) return false;
+  if (dedupeKey !== null && isKnown(table, run, node, dedupeKey, cause!, place, isReused)) {
+    const isKept = isReused && hadJob(table, run, { node, path, within: pathsAround(run, scope.id) });
+    if (!isKept) {
+      writeDropped(table.batch, cause!, place);
+      return false;
+    }
   }
   const event = { type, source, dedupeKey };
   const packed = new Packed(payload, table.evaluationLimits);
@@ -34,12 +46,12 @@ export function enterEvent(
 }
 
 /**
- * Whether the step has had another event with this key within 24 hours. If so, records that the new event is dropped. If not, remembers the
- * key. A node without a step drops no event, and its keys are not remembered.
+ * Whether the step has had another event with this key within 24 hours, or has dropped this event before. If not, remembers the key. A node
+ * without a step knows no keys.
  *
  * An event of a reused job has used its key in an earlier run, unless that run had failed before the job ended.
  */
-function drops(
+function isKnown(
   table: RunTable,
   run: Run,
   node: number,
@@ -48,17 +60,31 @@ function drops(
   place: number,
   isReused: boolean,
 ): boolean {
-  const { dedupe, turn, batch } = table;
+  const { dedupe, turn, reader } = table;
   const { name, compiled } = run.version;
   const step = stepNode(compiled, node)?.step;
   if (!step) return false;
   const event = eventKey(job, place);
-  const mayEnter = isReused
-    ? dedupe.isNewOrOwn(name, step.id, dedupeKey, turn, event)
-    : dedupe.isNew(name, step.id, dedupeKey, turn, event);
-  if (mayEnter) return false;
-  writeDropped(batch, job, place);
-  return true;
+  if (!isReused) return !dedupe.isNew(name, step.id, dedupeKey, turn, event);
+  return isDropped(reader, job, place) || !dedupe.isNewOrOwn(name, step.id, dedupeKey, turn, event);
+}
+
+/**
+ * Whether the original run has a job at this place or, if the step there has a `foreach`, a job for its first element. For nested steps: a
+ * job at the first of them.
+ */
+function hadJob(table: RunTable, run: Run, { node: number, path, within = [] }: Place): boolean {
+  const node = run.version.compiled.nodes[number]!;
+  if (node.kind === 'steps') return hadJob(table, run, { node: node.first, path, within });
+  if (node.kind === 'split') return hadJob(table, run, { node: node.branches[0]!, path: [...path, 0], within });
+  if (node.kind === 'scope') return hadJob(table, run, { node: node.first, path: [], within: [...within, path] });
+  const { root, address } = run.reuse!;
+  const [before, last] = splitPath(path);
+  const isThere = (fork: readonly number[], ordinal: number): boolean => {
+    const at = forkAddress(address, { node: number, path: fork, within });
+    return readIndexed(table.reader, root, at, ordinal) !== null;
+  };
+  return isThere(before, last) || isThere(path, 0);
 }
 
 /** The node with this number or, if a scope opens there, the first node inside the scope. Null: this node has no step. */

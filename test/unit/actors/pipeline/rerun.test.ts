@@ -204,6 +204,46 @@ describe('a run from what had failed', () => {
     expect([s.openRuns, s.of('good').length, s.of('bad').length]).toEqual([0, 40, 80]);
   });
 
+  it.each([
+    ['a step', [{ id: 'charge', uses: 'charge' }]],
+    ['a branch', [{ split: [[{ id: 'charge', uses: 'charge' }]] }]],
+    ['a foreach', [{ id: 'charge', uses: 'charge', foreach: 'payload.of' }]],
+    [
+      'a sequence',
+      [
+        {
+          steps: [
+            { id: 'charge', uses: 'charge' },
+            { uses: 'charge', join: 'all' },
+          ],
+        },
+      ],
+    ],
+  ])(
+    'lets an event enter %s as the original run did, though another has used its dedupe key a day later',
+    (_, steps) => {
+      let isSick = true;
+      const s = new Stage({
+        plugins: {
+          tell: () => ({ events: [{ type: 'told', payload: { of: [1] }, dedupe_key: 'k' }] }),
+          charge: () => ({ result: {} }),
+          mail: () => (isSick ? { error: 'sick' } : { result: {} }),
+        },
+        pipelines: [{ name: 'p', steps: [{ uses: 'tell' }, ...steps, { uses: 'mail' }] }],
+        keepsRecords: true,
+      });
+      const old = s.run('p');
+      s.nowUs += 24 * 3_600_000_000;
+      isSick = false;
+      s.run('p');
+      const charges = s.of('charge').length;
+      const again = s.rerun(old.text);
+      s.finish();
+      expect([old.status, s.jobs.get(again)!.status]).toEqual(['failed', 'succeeded']);
+      expect([s.of('charge').length, s.of('mail').length]).toEqual([charges, 3]);
+    },
+  );
+
   it('runs what failed and what depends on it, and nothing else; its result is that of a run in which nothing fails', () => {
     fc.assert(
       fc.property(sequences, fc.integer({ min: 1 }), fc.integer({ min: 2, max: 9 }), (steps, seed, oneOf) => {
