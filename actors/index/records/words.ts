@@ -12,8 +12,10 @@ const wordAndStar = new RegExp(`(${anyWord.source})(\\*?)`, 'gu');
 /** Folds case, accents and compatibility forms. */
 function fold(text: string): string {
   if (ascii.test(text)) return text.toLowerCase();
+  // Marks are removed before `normalize` too, because sorting a long run of marks takes quadratic time.
   // `toUpperCase` comes first, because it maps ß to SS and the three forms of sigma to one.
   return text
+    .replace(/\p{M}+/gu, '')
     .normalize('NFKD')
     .replace(/\p{M}+/gu, '')
     .toUpperCase()
