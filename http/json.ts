@@ -215,13 +215,16 @@ function firstFault(text: string, bigIntegers: BigIntegers): JsonFault {
 
   function checkNumber(literal: string | null, start: number): void {
     if (literal === null) throw expected('a value');
-    const pointer = path.map(key => `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
     if (bigIntegers === 'refuse' && isBigInteger(literal)) {
       const limit = 'beyond ±9007199254740991 and would be rounded; send it as a string';
-      throw new JsonFault(`the integer at "${pointer}" is ${limit}`, start, pointer);
+      throw new JsonFault(`the integer at "${pointer()}" is ${limit}`, start, pointer());
     }
     if (Number.isFinite(Number(literal)) || isBigInteger(literal)) return;
-    throw new JsonFault(`the number at "${pointer}" is too large: at most 1.7976931348623157e308`, start, pointer);
+    throw new JsonFault(`the number at "${pointer()}" is too large: at most 1.7976931348623157e308`, start, pointer());
+  }
+
+  function pointer(): string {
+    return path.map(key => `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
   }
 
   try {

@@ -131,6 +131,12 @@ describe('readJson', () => {
     expect(readJson(bytes(`{${keys.slice(0, 17).join(',')},"key-0":0}`)).kind).toBe('refused');
   });
 
+  test('many numbers below a long key are read in linear time', () => {
+    // A pointer for each number would take minutes.
+    const text = `{"${'k'.repeat(500_000)}":[${'1,'.repeat(250_000)}]}`;
+    expect(readJson(bytes(text))).toMatchObject({ kind: 'refused', message: expect.stringContaining('a value') });
+  });
+
   const atMost64Deep = (value: unknown, depth = 0): boolean =>
     depth <= jsonDepthMax &&
     (typeof value !== 'object' || value === null || Object.values(value).every(v => atMost64Deep(v, depth + 1)));
