@@ -8,13 +8,13 @@ import { isUtf8 } from 'node:buffer';
 import { isBigInteger, parseExactly } from '../runtime/exact-json.ts';
 import type { Json } from '../runtime/packing.ts';
 import { mayBeJson } from './head.ts';
-import { type HttpProblem, problem } from './problem.ts';
+import { type HttpProblem, problem, shownPointer } from './problem.ts';
 
 export const jsonDepthMax = 64;
 
 export type JsonReading =
   | { readonly kind: 'value'; readonly value: Json }
-  /** `pointer` leads to a number that is valid JSON but out of range; absent for any other fault. */
+  /** `pointer` leads to a number that is valid JSON but out of range (or see `shownPointer`); absent for any other fault. */
   | { readonly kind: 'refused'; readonly message: string; readonly pointer?: string };
 
 /** How to treat integers beyond ±(2^53 − 1): refuse the document, or read them as strings. */
@@ -217,14 +217,16 @@ function firstFault(text: string, bigIntegers: BigIntegers): JsonFault {
     if (literal === null) throw expected('a value');
     if (bigIntegers === 'refuse' && isBigInteger(literal)) {
       const limit = 'beyond ±9007199254740991 and would be rounded; send it as a string';
-      throw new JsonFault(`the integer at "${pointer()}" is ${limit}`, start, pointer());
+      throw outOfRange('integer', `is ${limit}`, start);
     }
     if (Number.isFinite(Number(literal)) || isBigInteger(literal)) return;
-    throw new JsonFault(`the number at "${pointer()}" is too large: at most 1.7976931348623157e308`, start, pointer());
+    throw outOfRange('number', 'is too large: at most 1.7976931348623157e308', start);
   }
 
-  function pointer(): string {
-    return path.map(key => `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+  function outOfRange(what: string, why: string, start: number): JsonFault {
+    const pointer = path.map(key => `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+    const shown = shownPointer(pointer);
+    return new JsonFault(`the ${what} ${shown === pointer ? 'at' : 'inside'} "${shown}" ${why}`, start, shown);
   }
 
   try {

@@ -7,7 +7,7 @@ import { isObject } from '../runtime/json-value.ts';
 import type { JsonObject } from '../runtime/packing.ts';
 import type { BodyCheck } from './admission.ts';
 import { perConfig } from './per-config.ts';
-import type { ProblemItem } from './problem.ts';
+import { type ProblemItem, shownPointer } from './problem.ts';
 
 const compile = makeSchemaCompiler();
 
@@ -54,6 +54,8 @@ export function checkPayload(
  */
 const valuesMax = 1_000;
 const charactersPerValue = 50;
+/** If a body or payload has a longer key, the check stops at the first mismatch too: each error below the key repeats it. */
+const keyCharactersMax = 128;
 /** The maximum number of errors that one check reports. */
 const mismatchesMax = 32;
 
@@ -70,7 +72,10 @@ function compiled(compiler: SchemaCompiler, schema: JsonObject): SchemaCheck {
   };
 }
 
-/** Whether a value contains at most `max` values. The value itself counts, and long texts count several times (`charactersPerValue`). */
+/**
+ * Whether a value contains at most `max` values, and no key that is too long. The value itself counts, and long texts count several times
+ * (`charactersPerValue`).
+ */
 function holdsAtMost(max: number, value: unknown): boolean {
   const waiting = [value];
   for (let seen = 1; waiting.length > 0; seen++) {
@@ -80,16 +85,25 @@ function holdsAtMost(max: number, value: unknown): boolean {
     if (typeof next !== 'object' || next === null) continue;
     const inside: readonly unknown[] = Array.isArray(next) ? next : Object.values(next);
     if (seen + waiting.length + inside.length > max) return false;
+    if (!Array.isArray(next) && Object.keys(next).some(key => key.length > keyCharactersMax)) return false;
     waiting.push(...inside);
   }
   return true;
+}
+
+function itemOf(mismatch: SchemaMismatch, base: string): ProblemItem {
+  const item = fullItemOf(mismatch, base);
+  const pointer = shownPointer(item.pointer);
+  return pointer === item.pointer
+    ? item
+    : { pointer, message: `contains a value with too long a pointer that ${item.message}` };
 }
 
 /**
  * Describes a mismatch for the caller. For a missing or unknown field, the pointer leads to this field and not to the object
  * around it.
  */
-function itemOf({ pointer, message, keyword, params, schema, key }: SchemaMismatch, base: string): ProblemItem {
+function fullItemOf({ pointer, message, keyword, params, schema, key }: SchemaMismatch, base: string): ProblemItem {
   const at = base + pointer;
   if (key !== null) return { pointer: `${at}/${escaped(key)}`, message: `is not a valid key: it ${message}` };
   switch (keyword) {

@@ -89,6 +89,15 @@ export function problem(
   return { kind: 'problem', code, detail, ...more };
 }
 
+const pointerCharactersMax = 1_024;
+
+/** A pointer as an answer shows it. Instead of one that is too long, this is the pointer of the nearest value around it that is short enough. */
+export function shownPointer(pointer: string): string {
+  return pointer.length <= pointerCharactersMax
+    ? pointer
+    : pointer.slice(0, pointer.lastIndexOf('/', pointerCharactersMax));
+}
+
 export function isProblem(value: unknown): value is HttpProblem {
   return typeof value === 'object' && value !== null && (value as { readonly kind?: unknown }).kind === 'problem';
 }

@@ -262,6 +262,32 @@ describe('refusals', () => {
     expect([answer.status, errors?.map(({ pointer }) => pointer).sort()]).toEqual([400, pointers]);
   });
 
+  const long = 'k'.repeat(90_000);
+  const keys = Array.from({ length: 30 }, (_, n) => `${n}${'k'.repeat(3_000)}`);
+  const width = '"width":1';
+  test.each([
+    [
+      'a long key',
+      `${width},"${long}":1`,
+      /^\/payload contains a value with too long a pointer that is not a known field/,
+    ],
+    ['a number below a long key', `${width},"${long}":1e999`, /^the number inside "\/payload" is too large/],
+    [
+      'many long keys',
+      `${width},${keys.map(key => `"${key}":1`)}`,
+      /^\/payload contains .* known fields: width, name$/,
+    ],
+    ['a key of 129 characters', `"${'k'.repeat(129)}":1`, /^\/payload\/width is required$/],
+  ])('the answer to %s is short', async (_, members, detail) => {
+    const answer = await ask('POST /plugin/echo/size', { body: `{"payload":{${members}}}` });
+    const text = await answer.text();
+    expect([answer.status, (JSON.parse(text) as { detail: string }).detail]).toEqual([
+      400,
+      expect.stringMatching(detail),
+    ]);
+    expect(text.length).toBeLessThan(3_000);
+  });
+
   test('a pattern that would cost other engines exponential time is checked at once', async () => {
     // A backtracking engine would practically never end.
     const body = JSON.stringify({ payload: { width: 1, name: `${'a'.repeat(50_000)}b` } });
