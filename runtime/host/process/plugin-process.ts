@@ -4,12 +4,20 @@
 // attempt gets one request, and everything that it prints until it ends is the answer.
 
 import { parseExactly } from '../../exact-json.ts';
-import { answerOfDuctile } from '../wire/ductile.ts';
+import { answerOfDuctile, resultBytesOfDuctile } from '../wire/ductile.ts';
 import { LearnedMask } from '../wire/mask.ts';
 import { OutputTail } from '../wire/output-tail.ts';
 import type { HostedPlugin, Verdict } from '../wire/plugin-host.ts';
 import type { AnyRequest } from '../wire/request.ts';
-import { describe, resultOfAnswer, resultOfFailure, type TaskResult, timeOutReason } from '../wire/response.ts';
+import {
+  describe,
+  responseBytesMax,
+  resultOfAnswer,
+  resultOfFailure,
+  type TaskResult,
+  timeOutReason,
+  tooLargeReason,
+} from '../wire/response.ts';
 import { LineReader } from './lines.ts';
 import { endText, killDelayMs, type Program, type ProgramEnd } from './program.ts';
 
@@ -122,8 +130,13 @@ export class PluginProcess<Key> {
    * Makes the result of an answered task. The result includes the text that the process has written to stderr since its previous result.
    */
   settle({ value, integersAsText, permanent }: ProcessAnswer<Key>): TaskResult {
-    const answer = this.#plugin.dialect === 'ductile' ? answerOfDuctile(value) : value;
     const stderr = this.#hasEnded ? this.#stderr.text() : this.#stderr.take();
+    const isDuctile = this.#plugin.dialect === 'ductile';
+    // Measured first, because packing thousands of copies of a large result would block the other plugins of the host.
+    const bytes = isDuctile ? resultBytesOfDuctile(value) : 0;
+    if (bytes > responseBytesMax)
+      return resultOfFailure(tooLargeReason(bytes), true, { stderr }, 'error', this.#secrets.mask);
+    const answer = isDuctile ? answerOfDuctile(value) : value;
     const settled = resultOfAnswer(answer, true, { stderr, integersAsText }, this.#secrets.mask);
     return permanent && settled.verdict !== 'ok' ? { ...settled, permanent } : settled;
   }

@@ -1,7 +1,7 @@
 // Translates requests and responses for plugins with `manifest_spec: ductile.plugin`, which run unmodified.
 
 import { isObject } from '../../json-value.ts';
-import type { Json, JsonObject } from '../../packing.ts';
+import { type Json, type JsonObject, pack } from '../../packing.ts';
 import type { FrameGroup } from './frame.ts';
 
 /** Adds to the context the entries that plugins of this dialect expect. Outside a pipeline, the entries for pipeline and step are omitted. */
@@ -32,6 +32,15 @@ export function answerOfDuctile(answer: unknown): unknown {
   const { result, events } = answer;
   if (result === undefined || result === null || !Array.isArray(events)) return answer;
   return { ...answer, events: events.map(event => withResult(event, result)) };
+}
+
+/** The packed size of all copies of the result in what `answerOfDuctile` returns; 0 if no event gets the result. */
+export function resultBytesOfDuctile(answer: unknown): number {
+  if (!isObject(answer)) return 0;
+  const { result, events } = answer;
+  if (result === undefined || result === null || !Array.isArray(events)) return 0;
+  const copies = events.filter(event => withResult(event, result) !== event).length;
+  return copies === 0 ? 0 : (copies + 1) * pack(result).length;
 }
 
 function withResult(event: unknown, result: unknown): unknown {

@@ -119,6 +119,10 @@ export function resultOfFailure(
   return { verdict, permanent, body, stateUpdates: null };
 }
 
+export function tooLargeReason(bytes: number): string {
+  return `invalid response: it has ${bytes} bytes; the limit is ${responseBytesMax}`;
+}
+
 export function timeOutReason(deadlineMs: number): string {
   return `timed out after ${deadlineMs} ms`;
 }
@@ -197,8 +201,7 @@ function settleParts(
   addOutput(found, aside);
   const bytes = partsBytes(found);
   if (bytes > responseBytesMax) {
-    const reason = `invalid response: it has ${bytes} bytes; the limit is ${responseBytesMax}`;
-    return resultOfFailure(reason, true, { stderr: aside.stderr });
+    return resultOfFailure(tooLargeReason(bytes), true, { stderr: aside.stderr });
   }
   // Empty updates change nothing, even if the command's updates replace the state.
   const updates = found.state_updates === undefined ? null : stateUpdates;

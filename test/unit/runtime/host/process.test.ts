@@ -9,6 +9,7 @@ import { ProcessFrames } from '../../../../runtime/host/process/process-frames.t
 import { encodeFrame } from '../../../../runtime/host/wire/frame.ts';
 import { MessageReader } from '../../../../runtime/host/wire/message.ts';
 import type { HostedPlugin } from '../../../../runtime/host/wire/plugin-host.ts';
+import { responseBytesMax } from '../../../../runtime/host/wire/response.ts';
 import { pack, packedEmpty } from '../../../../runtime/packing.ts';
 import { identify } from '../../../../runtime/processes/identity.ts';
 import { ProgramPids } from '../../../../runtime/processes/program-pids.ts';
@@ -226,6 +227,13 @@ describe('A process plugin', () => {
       context: { user: 'u', ductile_plugin: 'p', ductile_pipeline: 'pipe', ductile_step_id: 's' },
       event: { payload: { user: 'u', x: 1 } },
     });
+  });
+
+  it('of the ductile dialect fails if its result, added to each event, would be too large', async () => {
+    const answer = 'return { status: "ok", result: "x".repeat(1e6), events: Array(5000).fill({ type: "e" }) }';
+    const stage = new Stage(1).plugin('p', answering(answer), { dialect: 'ductile' });
+    const error = `invalid response: it has ${5_001 * 1_000_005} bytes; the limit is ${responseBytesMax}`;
+    expect(await stage.run('p')).toMatchObject({ verdict: 'error', permanent: true, error });
   });
 
   it('does not run when it could not be found after a crash', async () => {
