@@ -79,8 +79,12 @@ function hasLetters(folded: string, phrase: Phrase): boolean {
 }
 
 function hasPhraseIn(folded: string, phrase: Phrase): boolean {
-  return ascii.test(folded) ? hasAsciiPhrase(folded, phrase) : hasPhrase(wordsIn(folded), phrase);
+  const isShort = phrase.length <= shortPhraseWordsMax;
+  return isShort && ascii.test(folded) ? hasAsciiPhrase(folded, phrase) : hasPhrase(wordsIn(folded), phrase);
 }
+
+/** For each word of the text, `hasAsciiPhrase` may compare all words of the phrase. `hasPhrase` is faster for phrases of more than these. */
+const shortPhraseWordsMax = 8;
 
 /** Whether the text contains the phrase. The text is split into words only around occurrences of the first word of the phrase. */
 function hasAsciiPhrase(folded: string, phrase: Phrase): boolean {
@@ -110,10 +114,24 @@ function isWordAt(text: string, at: number): boolean {
   return (code >= 97 && code <= 122) || (code >= 48 && code <= 57);
 }
 
+/** Whether the words contain the phrase. The time hardly depends on the length of the phrase. */
 function hasPhrase(words: readonly string[], phrase: Phrase): boolean {
-  for (let at = 0; at + phrase.length <= words.length; at++) {
-    if (phrase.every(({ word, isPrefix }, i) => (isPrefix ? words[at + i]!.startsWith(word) : words[at + i] === word)))
-      return true;
+  // Bit i stands for the term i of the phrase. A prefix has a star at its end, which no word has.
+  const bits = new Map<string, bigint>();
+  const prefixLengths = new Set<number>();
+  for (const [i, { word, isPrefix }] of phrase.entries()) {
+    const key = isPrefix ? `${word}*` : word;
+    bits.set(key, (bits.get(key) ?? 0n) | (1n << BigInt(i)));
+    if (isPrefix) prefixLengths.add(word.length);
+  }
+  const last = 1n << BigInt(phrase.length - 1);
+  // The bit i is set if the latest words match the terms from the first to the term i.
+  let matched = 0n;
+  for (const word of words) {
+    let terms = bits.get(word) ?? 0n;
+    for (const length of prefixLengths) if (length <= word.length) terms |= bits.get(`${word.slice(0, length)}*`) ?? 0n;
+    matched = ((matched << 1n) | 1n) & terms;
+    if ((matched & last) !== 0n) return true;
   }
   return false;
 }

@@ -1,7 +1,7 @@
 // Texts of a log and their words: the fast implementation finds the same as a naive one.
 import { expect, it, test } from 'vitest';
 import { textsOf } from '../../../actors/index/records/texts.ts';
-import { wordsOf } from '../../../actors/index/records/words.ts';
+import { matchesTexts, parseQuery, type SearchTerm, wordsOf } from '../../../actors/index/records/words.ts';
 import { encodeBody } from '../../../runtime/host/wire/outcome.ts';
 import { type Json, pack } from '../../../runtime/packing.ts';
 import { fc } from '../../support/seed.ts';
@@ -39,6 +39,31 @@ it.each(words)('the words of %j are %j', (text, expected) => {
 test('a long run of combining marks takes no longer than its length', () => {
   // Sorting 500,000 marks takes minutes.
   expect(wordsOf(`a${'\u0301\u0323'.repeat(250_000)}b ${'\uff9e\uff9f'.repeat(1_000)}c`)).toEqual(['ab', 'c']);
+});
+
+test('a phrase is found where its words are adjacent, whatever its length', () => {
+  const word = fc.constantFrom('a', 'b', 'ab', 'é');
+  const term = fc.record({ word: fc.constantFrom('a', 'b', 'ab', 'e'), isPrefix: fc.boolean() });
+  const matches = (term: SearchTerm, word: string) => (term.isPrefix ? word.startsWith(term.word) : word === term.word);
+  fc.assert(
+    fc.property(fc.array(word, { maxLength: 60 }), fc.array(term, { minLength: 1, maxLength: 12 }), (text, phrase) => {
+      const folded = text.map(word => (word === 'é' ? 'e' : word));
+      const isIn = folded.some((_, at) => phrase.every((term, i) => matches(term, folded[at + i] ?? '')));
+      expect(matchesTexts([phrase], [text.join(' ')])).toBe(isIn);
+    }),
+    { examples: [[Array(60).fill('ab'), Array(12).fill({ word: 'a', isPrefix: true })]], numRuns: 2_000 },
+  );
+});
+
+test.each([
+  ['a ', 'a '],
+  ['ab ', 'a* '],
+  ['é ', 'e '],
+])('a text that repeats %j is searched for a long phrase of %j in linear time', { timeout: 10_000 }, (word, term) => {
+  // Comparing the phrase at each word takes longer than the limit.
+  const text = `x ${word.repeat(700_000)}c b`;
+  expect(matchesTexts(parseQuery(`"${term.repeat(300)}c x"`), [text])).toBe(false);
+  expect(matchesTexts(parseQuery(`"${term.repeat(300)}c b"`), [text])).toBe(true);
 });
 
 const numbers: readonly (readonly [number, string])[] = [
