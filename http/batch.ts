@@ -43,7 +43,7 @@ export type PayloadBatch = {
   readonly hash: Uint8Array;
 };
 
-/** The search for the end of a value can be interrupted about once in this many bytes, but not within a string. */
+/** The search for the end of a value, or of space, can be interrupted about once in this many bytes. */
 const bytesPerPause = 16_384;
 /** Between two payloads, the reading can be interrupted about once in this many bytes. */
 const payloadBytesPerPause = 512;
@@ -130,6 +130,8 @@ class Reading {
   #at = 0;
   /** How many brackets are open at `#at`, within the value whose end is searched. */
   #depth = 0;
+  /** Whether `#at` is inside a string of that value. */
+  #isInString = false;
   /** Where `#isPauseDue` last returned true. */
   #pausedAt = 0;
 
@@ -147,7 +149,7 @@ class Reading {
       const found = bytes.indexOf(newline, this.#at);
       const end = found < 0 ? bytes.length : found;
       const start = this.#at;
-      this.#skipSpace(end);
+      yield* this.#skipSpace(end);
       if (this.#at < end) this.#take(start, end);
       this.#at = end + 1;
       if (this.#isPauseDue()) yield;
@@ -157,23 +159,24 @@ class Reading {
 
   /** Reads JSON of the form `{"payloads": [ … ]}`, to which the known members may be added. */
   *document(): Sliced<PayloadBatch | HttpProblem> {
-    this.#expect(objectStart);
+    yield* this.#expect(objectStart);
     const keys = new Set<string>();
-    if (this.#peek() !== objectEnd) {
-      for (let isFirst = true; isFirst || this.#peek() === comma; isFirst = false) {
+    if ((yield* this.#peek()) !== objectEnd) {
+      for (let isFirst = true; isFirst || (yield* this.#peek()) === comma; isFirst = false) {
         if (!isFirst) this.#at++;
-        const key = this.#key();
+        const key = yield* this.#key();
         if (keys.has(key))
           throw new BatchFault('invalid_json', `the key ${JSON.stringify(key)} occurs twice at byte ${this.#at}`);
         if (key !== 'payloads') yield* this.#takeMember(key);
-        else if (this.#peek() !== listStart) throw new BatchFault('invalid_request', '/payloads must be a list');
+        else if ((yield* this.#peek()) !== listStart)
+          throw new BatchFault('invalid_request', '/payloads must be a list');
         else yield* this.#elements();
         keys.add(key);
         if (this.#isEnough) return this.#end();
       }
     }
-    this.#expect(objectEnd);
-    if (this.#peek() !== undefined) throw malformed('nothing more', this.#at);
+    yield* this.#expect(objectEnd);
+    if ((yield* this.#peek()) !== undefined) throw malformed('nothing more', this.#at);
     if (!keys.has('payloads')) throw new BatchFault('invalid_request', '/payloads is required: a list of payloads');
     return this.#end();
   }
@@ -184,7 +187,7 @@ class Reading {
       const known = ['payloads', ...members].join(', ');
       throw new BatchFault('invalid_request', `/${key} is not a known field; known fields: ${known}`);
     }
-    this.#peek();
+    yield* this.#peek();
     const start = this.#at;
     while (!this.#toValueEnd()) yield;
     if (this.#at - start > memberBytesMax)
@@ -196,18 +199,18 @@ class Reading {
 
   *#elements(): Sliced<void> {
     this.#at++;
-    if (this.#peek() === listEnd) this.#at++;
+    if ((yield* this.#peek()) === listEnd) this.#at++;
     else {
       for (let more = true; more && !this.#isEnough; ) {
-        this.#peek();
+        yield* this.#peek();
         const start = this.#at;
         while (!this.#toValueEnd()) yield;
         if (this.#at === start) throw malformed('a payload', start);
         this.#take(start, this.#at);
         if (this.#isPauseDue()) yield;
-        more = this.#peek() === comma;
+        more = (yield* this.#peek()) === comma;
         if (more) this.#at++;
-        else this.#expect(listEnd, '"," or "]"');
+        else yield* this.#expect(listEnd, '"," or "]"');
       }
     }
   }
@@ -268,10 +271,14 @@ class Reading {
     const pauseAt = Math.min(this.#at + bytesPerPause, bytes.length);
     let depth = this.#depth;
     let at = this.#at;
+    let isInString = this.#isInString;
     let isEnd = false;
     for (; at < pauseAt; at++) {
       const byte = bytes[at]!;
-      if (byte === quote) at = stringEnd(bytes, at) - 1;
+      if (isInString) {
+        if (byte === backslash) at++;
+        else isInString = byte !== quote;
+      } else if (byte === quote) isInString = true;
       else if (byte === objectStart || byte === listStart) depth++;
       else if (byte === comma) isEnd = depth === 0;
       else if (byte === objectEnd || byte === listEnd) isEnd = depth-- === 0;
@@ -280,6 +287,7 @@ class Reading {
     isEnd ||= at >= bytes.length;
     this.#at = Math.min(at, bytes.length);
     this.#depth = isEnd ? 0 : depth;
+    this.#isInString = !isEnd && isInString;
     return isEnd;
   }
 
@@ -291,29 +299,34 @@ class Reading {
   }
 
   /** Skips space. Returns the next byte without taking it, or undefined at the end of the body. */
-  #peek(): number | undefined {
-    this.#skipSpace(this.#bytes.length);
+  *#peek(): Sliced<number | undefined> {
+    yield* this.#skipSpace(this.#bytes.length);
     return this.#bytes[this.#at];
   }
 
-  #skipSpace(end: number): void {
-    while (this.#at < end && isSpace(this.#bytes[this.#at]!)) this.#at++;
+  *#skipSpace(end: number): Sliced<void> {
+    let pauseAt = this.#at + bytesPerPause;
+    for (; this.#at < end && isSpace(this.#bytes[this.#at]!); this.#at++) {
+      if (this.#at < pauseAt) continue;
+      pauseAt += bytesPerPause;
+      yield;
+    }
   }
 
-  #expect(byte: number, wanted = `"${String.fromCharCode(byte)}"`): void {
-    if (this.#peek() !== byte) throw malformed(wanted, this.#at);
+  *#expect(byte: number, wanted = `"${String.fromCharCode(byte)}"`): Sliced<void> {
+    if ((yield* this.#peek()) !== byte) throw malformed(wanted, this.#at);
     this.#at++;
   }
 
-  #key(): string {
-    if (this.#peek() !== quote) throw malformed('a key in quotes', this.#at);
-    const end = stringEnd(this.#bytes, this.#at);
+  *#key(): Sliced<string> {
+    if ((yield* this.#peek()) !== quote) throw malformed('a key in quotes', this.#at);
+    const end = stringEnd(this.#bytes.subarray(0, this.#at + memberBytesMax + 1), this.#at);
     if (end - this.#at > memberBytesMax)
       throw new BatchFault('invalid_request', `the key at byte ${this.#at} has more than ${memberBytesMax} bytes`);
     const reading = readJsonText(this.#bytes.toString('utf8', this.#at, end));
     if (reading.kind === 'refused') throw malformed('a key in quotes', this.#at);
     this.#at = end;
-    this.#expect(colon);
+    yield* this.#expect(colon);
     return String(reading.value);
   }
 }

@@ -193,7 +193,11 @@ describe('several batches', () => {
 });
 
 describe('a large batch', () => {
-  test('lets other requests be handled while the end of one payload is searched', async () => {
+  test.each([
+    ['of many small values is searched', `{"a":[${'"",'.repeat(1_000_000)}""]}`],
+    ['of a string with many escapes is searched', `{"a":"${'\\"'.repeat(5_000_000)}"}`],
+    ['is searched behind much space', `${' '.repeat(20_000_000)}{"a":"${'x'.repeat(1_000)}"}`],
+  ])('lets other requests be handled while the end of a payload %s', async (_, payload) => {
     let others = 0;
     let isRead = false;
     const other = () => {
@@ -201,8 +205,7 @@ describe('a large batch', () => {
       if (!isRead) setImmediate(other);
     };
     setImmediate(other);
-    const list = `[${'"",'.repeat(1_000_000)}""]`;
-    const { errors } = await read(`{"payloads":[{"a":${list}}]}`);
+    const { errors } = await read(`{"payloads":[${payload}]}`);
     isRead = true;
     expect(errors).toEqual([{ index: 0, pointer: '', message: expect.stringContaining('a payload has at most 1000') }]);
     expect(others).toBeGreaterThan(4);
