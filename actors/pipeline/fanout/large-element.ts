@@ -67,7 +67,9 @@ function jobOf(table: RunTable, run: Run, plan: FanPlan, element: UnfinishedElem
 function ownOf(fan: FanOut, plan: FanPlan, { evaluations }: UnfinishedElement, limits: EvaluationLimits) {
   const { list, parted } = plan;
   const end = evaluations.find('end', () => skipInSteps(list, fan.at, 1, limits.stepBytes));
-  const item = parted ? sectionsWithin(asSections(parted), fan.at, end) : [list.subarray(fan.at, end)];
+  // A small element is copied even if the list is in parts. Decoding all sections of the list for each element would take quadratic time.
+  const isInParts = parted !== undefined && end - fan.at > limits.wholeBytesMax;
+  const item = isInParts ? sectionsWithin(asSections(parted), fan.at, end) : [list.subarray(fan.at, end)];
   return { payload: new Packed(elementOf(plan, item, fan.index), limits), end };
 }
 

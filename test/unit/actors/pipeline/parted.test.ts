@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { besideAt, withEntries } from '../../../../actors/pipeline/join/join-payload.ts';
 import { pack } from '../../../../runtime/packing.ts';
-import { encodeParted, isParted } from '../../../../runtime/parted.ts';
+import { encodeParted, isParted, sectionsOf } from '../../../../runtime/parted.ts';
 import { plugins } from './cast.ts';
 import { errorOf, type Job, payloadOf, resultOf, Stage } from './stage.ts';
 
@@ -70,6 +70,26 @@ it('writes no copy of what is joined: the job that gets it names it', () => {
   expect(payloadOf(sink!)).toMatchObject({ results: list.map(each => ({ list: each })), succeeded: 5, failed: 0 });
   stage.run('p', { list: ['small'] });
   expect(isParted(stage.of('sink')[1]!.payload)).toBe(false);
+});
+
+it('copies a small element of a list in parts, and names a large one, where each job gets a large value too', () => {
+  const each = {
+    uses: 'sink',
+    join: 'all',
+    foreach: 'payload.results',
+    with: { n: '{payload.index}', all: '{payload.results}' },
+  };
+  const stage = stageOf([each], 5_000);
+  const items = ['small', 'c'.repeat(10_000)];
+  stage.run('p', { list: items });
+  const sinks = stage.of('sink');
+  const all = items.map((item, index) => ({ item, index, list: item }));
+  expect(sinks.map(payloadOf)).toEqual(all.map((item, index) => ({ item, index, n: index, all })));
+  // Where the parts of the payload are: all in the parts of this job, or also in those of the joined results.
+  const places = sinks.map(
+    ({ payload }) => new Set(sectionsOf(payload).map(each => 'base' in each && each.base.toString())),
+  );
+  expect(places.map(({ size }) => size)).toEqual([1, 2]);
 });
 
 it('finds what is named after a restart in between, with arrivals of several turns', () => {
