@@ -7,24 +7,48 @@ export type { Logger };
 /** `json`: one object per line, for programs. `text`: for people. */
 export type LogFormat = 'json' | 'text';
 
-/** How much text is kept while stderr accepts none, for example because it is a file on a full disk. */
+/** How much text is kept while stderr accepts none, for example because it is a pipe that nobody reads, or a file on a full disk. */
 const unwrittenBytesMax = 1_048_576;
+/** How long after a full pipe refused a line the line is written again. */
+const retryMs = 100;
+/** How long the end of the process may wait for a full pipe to be read. */
+const exitWaitMsMax = 1_000;
 
 /**
  * Writes log lines to stderr. Their format can be changed at any time. Lines that stderr refuses are kept up to `unwrittenBytesMax`; further
- * lines are lost.
+ * lines are lost. A full pipe makes nobody wait before the process ends.
  */
 export class LogSink {
   format: LogFormat;
   readonly #textOf: (line: string) => string;
-  readonly #stderr = pino.destination({ dest: 2, sync: true, maxLength: unwrittenBytesMax });
+  /** Until this time (of `performance.now()`), a write waits for a full pipe to be read. */
+  #waitsUntilMs = 0;
+  #retry: NodeJS.Timeout | null = null;
+  readonly #stderr = pino.destination({
+    dest: 2,
+    sync: true,
+    maxLength: unwrittenBytesMax,
+    retryEAGAIN: () => performance.now() < this.#waitsUntilMs,
+  });
 
   /** `textOf` converts a line of JSON to text, which may have several lines. */
   constructor(format: LogFormat, textOf: (line: string) => string) {
     this.format = format;
     this.#textOf = textOf;
     // Without a listener, `write` would throw the error into the code that logs.
-    this.#stderr.on('error', () => {});
+    this.#stderr.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EAGAIN') this.#retry ??= setTimeout(() => this.#writeKept(), retryMs).unref();
+    });
+    process.on('exit', () => {
+      this.#waitsUntilMs = performance.now() + exitWaitMsMax;
+      this.#writeKept();
+    });
+  }
+
+  /** Writes the lines that stderr has refused. */
+  #writeKept(): void {
+    this.#retry = null;
+    this.#stderr.write('');
   }
 
   write(line: string): void {

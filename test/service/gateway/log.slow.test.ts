@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { canary } from '../canary/canary.ts';
@@ -245,14 +246,12 @@ test.each([
   for (const line of json.stderr.trimEnd().split('\n')) JSON.parse(line);
 });
 
-test.runIf(existsSync('/dev/full'))('lines that stderr refuses are lost, and the service continues', async () => {
-  const directory = mkdtempSync(join(tmpdir(), 'headgate-log-'));
-  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
-  writeConfiguration(directory, { plugins: { echo } });
-  const full = openSync('/dev/full', 'w');
+/** Starts a service whose stderr is this file, which is opened for reading too, so that a pipe needs no reader. */
+async function startOn(stderr: string, directory: string) {
+  const file = openSync(stderr, 'r+');
   const words = ['dist/cli/main.js', 'start', '--config', directory, '--json'];
-  const child = spawn(process.execPath, words, { cwd: root, stdio: ['ignore', 'pipe', full] });
-  closeSync(full);
+  const child = spawn(process.execPath, words, { cwd: root, stdio: ['ignore', 'pipe', file] });
+  closeSync(file);
   onTestFinished(() => void child.kill('SIGKILL'));
   const closed = once(child, 'close');
   let stdout = '';
@@ -261,6 +260,48 @@ test.runIf(existsSync('/dev/full'))('lines that stderr refuses are lost, and the
   });
   await Promise.race([once(child.stdout!, 'data'), closed]);
   const { url } = JSON.parse(stdout) as { readonly url: string };
+  return { child, closed, url };
+}
+
+/** Starts a service that logs more lines than its stderr, a pipe that nobody reads, can take. Each line has a number as its request id. */
+async function fillPipe() {
+  const directory = mkdtempSync(join(tmpdir(), 'headgate-log-'));
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+  writeConfiguration(directory, { log: { per_minute: 100_000 }, service: { log_level: 'info' } });
+  const pipe = join(directory, 'stderr');
+  spawnSync('mkfifo', [pipe]);
+  const service = await startOn(pipe, directory);
+  const get = (path: string, headers: { readonly [name: string]: string } = {}) =>
+    fetch(service.url + path, { headers, signal: AbortSignal.timeout(30_000) }).then(({ status }) => status);
+  const numbers = Array.from({ length: 1_000 }, (_, number) => String(number));
+  for (const number of numbers)
+    expect(await get('/jobs', { Authorization: 'Bearer wrong', 'X-Request-Id': number })).toBe(401);
+  return { ...service, pipe, numbers, get };
+}
+
+test('a pipe that nobody reads does not stop the service', async () => {
+  const { child, closed, get } = await fillPipe();
+  expect(await get('/healthz')).toBe(200);
+  child.kill('SIGTERM');
+  expect(await closed).toEqual([0, null]);
+});
+
+test('lines that a full pipe refused follow whole and in order once it is read', async () => {
+  const { child, closed, pipe, numbers } = await fillPipe();
+  const reader = spawn('cat', [pipe], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const read = text(reader.stdout);
+  child.kill('SIGTERM');
+  expect(await closed).toEqual([0, null]);
+  const lines = (await read).trimEnd().split('\n');
+  const refused = lines.map(line => JSON.parse(line) as LogLine).filter(said('a call without a valid token'));
+  expect(refused.map(({ requestId }) => requestId)).toEqual(numbers);
+});
+
+test.runIf(existsSync('/dev/full'))('lines that stderr refuses are lost, and the service continues', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'headgate-log-'));
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+  writeConfiguration(directory, { plugins: { echo } });
+  const { child, closed, url } = await startOn('/dev/full', directory);
   const call = (plugin: string) => {
     const headers = { Authorization: `Bearer ${everythingToken}` };
     return fetch(`${url}/plugin/${plugin}/handle`, { method: 'POST', headers }).then(({ status }) => status);
