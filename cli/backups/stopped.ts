@@ -19,15 +19,22 @@ export async function whileStopped<T>(
   work: (store: LedgerStore) => Promise<T>,
 ): Promise<T> {
   const { assertUser, openStore } = await import('../../runtime/store/ledger-store.ts');
-  const { StoreHeld } = await import('../../runtime/store/owner.ts');
   assertUser(path);
-  try {
+  return unlessHeld(path, why, async () => {
     const store = openStore(path, { log, upgrades, ...(until !== undefined && { until }) });
     try {
       return await work(store);
     } finally {
       store.close();
     }
+  });
+}
+
+/** Runs `work`. If `work` throws StoreHeld, throws a `CommandFailure` whose message begins with `why`. */
+export async function unlessHeld<T>(path: string, why: string, work: () => Promise<T>): Promise<T> {
+  const { StoreHeld } = await import('../../runtime/store/owner.ts');
+  try {
+    return await work();
   } catch (error) {
     if (!(error instanceof StoreHeld)) throw error;
     const detail = `${why}: ${path} is in use by process ${error.holder.pid}`;

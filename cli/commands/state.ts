@@ -52,7 +52,7 @@ const stateUpgrade = command<Options & { readonly dryRun?: true; readonly backup
     const { state, backups } = await readConfiguration(options.config, io);
     const { backUpBeforeUpgrade, formatToUpgrade } = await import('../../service/backup/before-upgrade.ts');
     const { formatVersion } = await import('../../runtime/store/format.ts');
-    const { whileStopped } = await import('../backups/stopped.ts');
+    const { unlessHeld, whileStopped } = await import('../backups/stopped.ts');
     const { readState } = await import('../../service/backup/state.ts');
     await refusing('Not upgraded', async () => {
       const from = readState(state.path).format;
@@ -63,8 +63,10 @@ const stateUpgrade = command<Options & { readonly dryRun?: true; readonly backup
         const first = options.backup ? `after a backup in ${backups.into}` : 'without a backup';
         return out.answer(document, () => [`state format ${from} becomes ${formatVersion}, ${first}`]);
       }
-      const backup = options.backup ? await backUpBeforeUpgrade({ state, backups }, version) : null;
-      await whileStopped({ ...state, upgrades: true }, 'the service must be stopped first', async () => {});
+      const why = 'the service must be stopped first';
+      const backUp = () => backUpBeforeUpgrade({ state, backups }, version);
+      const backup = options.backup ? await unlessHeld(state.path, why, backUp) : null;
+      await whileStopped({ ...state, upgrades: true }, why, async () => {});
       await out.answer({ ...document, backup: backup?.path ?? null }, () => [
         `state format ${from} became ${formatVersion}${backup ? `; the state before is in ${backup.path}` : ''}`,
       ]);

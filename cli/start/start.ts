@@ -14,6 +14,7 @@ import type { JobId } from '../../runtime/ids.ts';
 import { forbidInspection } from '../../runtime/inspection.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { isStoreFault } from '../../runtime/store/fault.ts';
+import { StoreHeld } from '../../runtime/store/owner.ts';
 import { supervise } from '../../runtime/supervisor.ts';
 import { backUpBeforeUpgrade, formatToUpgrade } from '../../service/backup/before-upgrade.ts';
 import { type LocalToken, withLocalToken } from '../../service/local-token.ts';
@@ -195,6 +196,7 @@ async function backUp(config: Config, log: Logger): Promise<void> {
     const backup = await backUpBeforeUpgrade(config, version);
     if (backup) log.info({ path: backup.path }, 'the state was backed up, because it gets a newer format');
   } catch (error) {
+    if (error instanceof StoreHeld) throw notStarted(error);
     const detail = `the state gets a newer format, but the backup before that failed: ${(error as Error).message}; --no-backup starts without it`;
     throw failure(exitStatus.io, 'not_backed_up', 'Not started', detail, error);
   }
@@ -233,6 +235,9 @@ function notStarted(error: Error): CommandFailure {
   }
   if (error instanceof CertificateFault) {
     return failure(exitStatus.config, 'certificate_refused', 'Not started', error.message, error);
+  }
+  if (error instanceof StoreHeld) {
+    return failure(exitStatus.busy, 'not_started', 'Not started', error.message, error);
   }
   const unknown = isStoreFault(error) ? exitStatus.io : exitStatus.defect;
   const status = error instanceof ServiceFault ? error.exitStatus : unknown;

@@ -19,7 +19,7 @@ import { assertReadable, formatIn, formatKey, formatVersion } from './format.ts'
 import { assertSound, type Lmdb, openChecked, openLmdb, readerOf, write } from './lmdb.ts';
 import { StoreHeld } from './owner.ts';
 import { newestTransaction, restoreRoots, rootsIn } from './root-pages.ts';
-import { StoreFault, type Table, tables } from './store.ts';
+import { type Reader, StoreFault, type Table, tables } from './store.ts';
 import { awaitNoReaders } from './store-readers.ts';
 
 /** `applyTurns` commits each time it has applied at least this many bytes of turns. */
@@ -111,17 +111,25 @@ function prepare(recovery: LedgerRecovery): void {
   const { env, databases } = lmdb;
   try {
     assertReadable(path, formatIn(readerOf(lmdb)));
-    const known = databases.meta.get(legacyOwnerKey);
-    const holder: ProcessIdentity | undefined = known && JSON.parse(Buffer.from(known).toString());
-    if (holder && (isHere(holder) ? holder.pid !== process.pid && isAlive(holder) : isAwake()))
-      throw new StoreHeld(path, holder);
+    assertNoLegacyOwner(path, readerOf(lmdb), isAwake);
     env.transactionSync(() => {
-      if (known) databases.meta.remove(legacyOwnerKey);
+      databases.meta.remove(legacyOwnerKey);
       upgrade(recovery, lmdb);
     });
   } finally {
     void env.close();
   }
+}
+
+/**
+ * Throws StoreHeld if the owner that an earlier version stored in the ledger (`legacyOwnerKey`) lives. `isAwake`: whether an owner in another
+ * pid namespace shows a sign of life.
+ */
+export function assertNoLegacyOwner(path: string, reader: Pick<Reader, 'get'>, isAwake: () => boolean): void {
+  const known = reader.get('meta', legacyOwnerKey);
+  if (known === undefined) return;
+  const holder: ProcessIdentity = JSON.parse(Buffer.from(known).toString());
+  if (isHere(holder) ? holder.pid !== process.pid && isAlive(holder) : isAwake()) throw new StoreHeld(path, holder);
 }
 
 /** Gives the format of this version to a new ledger and, with `upgrades`, to an older ledger, in the current transaction. */

@@ -17,7 +17,7 @@ import { logDirectoryOf } from './checkpoints.ts';
 import { type CommitLock, openCommitLock } from './commit-lock.ts';
 import { asStoreError } from './fault.ts';
 import { hasHeartbeat, startHeartbeat } from './heartbeat.ts';
-import { type OpenLedger, openLedger } from './ledger-recovery.ts';
+import { assertNoLegacyOwner, type OpenLedger, openLedger } from './ledger-recovery.ts';
 import { type Lmdb, openChecked, openLmdb, readerOf, write } from './lmdb.ts';
 import { type Claim, commitLockMsMax, holderToWatch, type Owner, readOwner, StoreHeld, takeClaim } from './owner.ts';
 import { CommitRoom, diskPart } from './room.ts';
@@ -145,6 +145,19 @@ export function livingOwner(path: string): Owner | null {
   const owner = readOwner(path);
   if (owner === null) return null;
   return (isHere(owner) ? isAlive(owner) : hasHeartbeat(path, silenceMsMax)) ? owner : null;
+}
+
+/** Throws StoreHeld if another living process holds the directory. Does not take the directory. */
+export function assertNotHeld(path: string): void {
+  const isAwake = (): boolean => hasHeartbeat(path, silenceMsMax);
+  const owner = holderToWatch(path, null, true);
+  if (owner !== null && isAwake()) throw new StoreHeld(path, owner);
+  const reader = openReaderBeside(path);
+  try {
+    assertNoLegacyOwner(path, reader, isAwake);
+  } finally {
+    reader.close();
+  }
 }
 
 /**

@@ -4,7 +4,7 @@ import type { Config } from '../../config/config.ts';
 import { makeDirectory } from '../../runtime/durable-file.ts';
 import { readFormat } from '../../runtime/store/copies.ts';
 import { formatsRead, formatVersion } from '../../runtime/store/format.ts';
-import { ledgerFile } from '../../runtime/store/ledger-store.ts';
+import { assertNotHeld, ledgerFile } from '../../runtime/store/ledger-store.ts';
 import { type Backup, writeBackup } from './write.ts';
 
 /** The format of the state, if starting the service would upgrade it to `formatVersion`; otherwise null. */
@@ -14,12 +14,16 @@ export async function formatToUpgrade(statePath: string): Promise<number | null>
   return format !== null && format !== formatVersion && formatsRead.includes(format) ? format : null;
 }
 
-/** Backs up a state that needs an upgrade. Null: the state needs no upgrade. Throws if the backup cannot be written. */
+/**
+ * Backs up a state that needs an upgrade. Null: the state needs no upgrade. Throws if the backup cannot be written. Throws StoreHeld, and writes
+ * no backup, if another process holds the state: it could not be upgraded then.
+ */
 export async function backUpBeforeUpgrade(
   { state, backups }: Pick<Config, 'state' | 'backups'>,
   version: string,
 ): Promise<Backup | null> {
   if ((await formatToUpgrade(state.path)) === null) return null;
+  assertNotHeld(state.path);
   makeDirectory(backups.into, 0o700);
   return writeBackup({ statePath: state.path, to: backups.into, version });
 }

@@ -14,8 +14,12 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { identify } from '../../../runtime/processes/identity.ts';
 import { formatVersion } from '../../../runtime/store/format.ts';
+import { legacyOwnerKey } from '../../../runtime/store/ledger-recovery.ts';
 import { openStore } from '../../../runtime/store/ledger-store.ts';
+import { openLmdb } from '../../../runtime/store/lmdb.ts';
+import { tables } from '../../../runtime/store/store.ts';
 import { readManifest } from '../../../service/backup/manifest.ts';
 import { headgate } from '../../feature/cli/headgate.ts';
 import { placeFixture, readFixture } from '../formats/fixture.ts';
@@ -305,6 +309,28 @@ test('commands on a stopped state leave an older format; the upgrade backs it up
   const { json } = await ask('state', 'upgrade');
   expect(readManifest(json.backup).state_format).toBe(10);
   expect(await ask('state', 'info')).toMatchObject({ json: { format: formatVersion } });
+});
+
+test('while a process of an older version holds the state, a start and an upgrade are refused, and write no backup', async () => {
+  const name = '10-counted';
+  const fixture = readFixture(name);
+  const other = new Gateway(fixture.settings);
+  onTestFinished(() => other.discard());
+  placeFixture(other, name, fixture);
+  const holder = spawn('cat');
+  onTestFinished(() => void holder.kill());
+  await once(holder, 'spawn');
+  const lmdb = openLmdb(join(other.directory, 'data'), tables, 'synced');
+  await lmdb.databases.meta.put(legacyOwnerKey, Buffer.from(JSON.stringify(identify(holder.pid!))));
+  await lmdb.env.close();
+  for (let attempt = 0; attempt < 2; attempt++) {
+    await other.start().catch(() => {});
+    expect((await other.ended).status).toBe(75);
+    expect(other.log.at(-1)?.msg).toMatch(/is in use by process \d+: stop it/);
+  }
+  const upgrade = await headgate(['state', 'upgrade', '--config', other.directory]);
+  expect(upgrade).toMatchObject({ status: 75, stderr: expect.stringContaining(`in use by process ${holder.pid}`) });
+  expect(existsSync(join(other.directory, 'backups'))).toBe(false);
 });
 
 const isRoot = process.getuid?.() === 0;
