@@ -45,6 +45,8 @@ export class UiSessions {
   /** The unused codes, by digest. They are only in memory, so a restart discards them. */
   readonly #codes = new Map<string, SignInCode>();
   #endings = 0;
+  /** Whether the last write of the file succeeded. Otherwise the file may have sessions that have ended. */
+  #isStored = true;
 
   constructor(file: SessionFile, nowMs: () => number) {
     this.#file = file;
@@ -91,7 +93,7 @@ export class UiSessions {
     const session = { digest: digestOf(token), originDigest, scopes, expiresAtMs };
     const leaving = this.#sessions.size >= sessionsMax ? oldestOfMost(this.#sessions) : null;
     const sessions = [...this.#sessions.values(), session].filter(one => one !== leaving);
-    this.#file.replace(sessions);
+    this.#store(sessions);
     this.#sessions = byDigest(sessions);
     this.#codes.delete(known.digest);
     if (leaving !== null) this.#endings++;
@@ -106,17 +108,24 @@ export class UiSessions {
   }
 
   /**
-   * Ends the sessions and the unused codes that match, in memory first. Returns the number of ended sessions. Throws if the file cannot be written.
+   * Ends the sessions and the unused codes that match, in memory first. Returns the number of ended sessions. Throws if the file cannot be
+   * written; a call that succeeds later removes the ended sessions from the file, even if it ends none itself.
    */
   end(matches: (held: UiSession) => boolean): number {
     for (const code of this.#codes.values()) if (matches(code)) this.#codes.delete(code.digest);
-    const before = this.#sessions.size;
     const kept = [...this.#sessions.values()].filter(session => !matches(session));
-    if (kept.length === before) return 0;
+    const ended = this.#sessions.size - kept.length;
+    if (ended === 0 && this.#isStored) return 0;
     this.#sessions = byDigest(kept);
-    this.#endings++;
-    this.#file.replace(kept);
-    return before - kept.length;
+    if (ended > 0) this.#endings++;
+    this.#store(kept);
+    return ended;
+  }
+
+  #store(sessions: readonly UiSession[]): void {
+    this.#isStored = false;
+    this.#file.replace(sessions);
+    this.#isStored = true;
   }
 
   /** Keeps the sessions and unused codes of these API tokens, and ends all others. */

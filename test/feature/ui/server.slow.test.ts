@@ -1,5 +1,15 @@
 // The dashboard as the service serves it: its files, and the sessions behind its sign-in.
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -260,6 +270,21 @@ describe('sign-in', () => {
     expect((await own.call('GET', '/whoami', undefined, { token })).status).toBe(401);
     const next = await signIn(own);
     expect((await own.call('GET', '/whoami', undefined, { token: next })).status).toBe(200);
+  });
+
+  test('sessions whose end could not be stored end on disk with the next call, although it ends none', async () => {
+    const own = await startGateway(settings);
+    const token = await signIn(own);
+    const file = join(own.directory, 'data/ui-sessions.json');
+    renameSync(file, `${file}.kept`);
+    mkdirSync(file);
+    const end = async () => (await own.call('POST', '/ui/session/end')).status;
+    expect(await end()).toBe(503);
+    rmdirSync(file);
+    renameSync(`${file}.kept`, file);
+    expect(await end()).toBe(200);
+    await own.restart();
+    expect((await own.call('GET', '/whoami', undefined, { token })).status).toBe(401);
   });
 
   test('headgate ui prints an address with a code', async () => {
