@@ -343,10 +343,6 @@ test.skipIf(!hasPromtool)('promtool has nothing to say about the metrics', () =>
 
 const file = (name: string): string => fileURLToPath(new URL(`../../../dashboards/${name}`, import.meta.url));
 
-test.skipIf(!hasPromtool)('promtool accepts the alerts', () => {
-  expect(promtool(['check', 'rules', file('alerts.yaml')])).toBe('');
-});
-
 type Panel = { readonly title: string; readonly targets: readonly { readonly expr: string }[] };
 
 test('each metric of a panel and of an alert is in a real scrape, with the labels that are asked for', async () => {
