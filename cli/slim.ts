@@ -22,7 +22,7 @@ function main(words: readonly string[]): number {
   }
   const directory = uwsDirectory();
   if (directory === undefined) {
-    process.stdout.write('uWebSockets.js is not installed: nothing to remove\n');
+    process.stdout.write('headgate has no uWebSockets.js of its own: nothing to remove\n');
     return exitStatus.ok;
   }
   const binaries = binariesIn(directory);

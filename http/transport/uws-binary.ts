@@ -1,7 +1,7 @@
 // The installed native binaries of uWebSockets.js. Each is for one platform, one processor architecture and one ABI of Node.
 import { readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 
 export type Binary = {
   readonly file: string;
@@ -11,10 +11,17 @@ export type Binary = {
   readonly abi: string;
 };
 
-/** The directory of the package uWebSockets.js; undefined if it is not installed. */
+/**
+ * The directory of the package that headgate's package.json pins as uWebSockets.js; undefined if it is not installed. The project that headgate is
+ * installed in may have another package of this name.
+ */
 export function uwsDirectory(): string | undefined {
+  const require = createRequire(import.meta.url);
+  const pinned: string | undefined = require('headgate/package.json').optionalDependencies?.['uWebSockets.js'];
   try {
-    return dirname(createRequire(import.meta.url).resolve('uWebSockets.js'));
+    const directory = dirname(require.resolve('uWebSockets.js'));
+    const { name, version } = require(join(directory, 'package.json'));
+    return pinned === `npm:${name}@${version}` ? directory : undefined;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'MODULE_NOT_FOUND') return undefined;
     throw error;
