@@ -20,9 +20,11 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
-test('the tarball is at most 1.5 MB, and has neither tests nor benches nor sources', () => {
+test('the tarball is at most 1.5 MB, and has no tests, benches or sources, and no Dockerfile, which needs them', () => {
   expect(packed.size).toBeLessThanOrEqual(1.5 * 10 ** 6);
-  const strays = packed.files.filter(path => /^(test|bench|dist\/(test|bench|packaging)|\.ci)\/|\.map$/.test(path));
+  const strays = packed.files.filter(path =>
+    /^(test|bench|dist\/(test|bench|packaging)|\.ci)\/|\.map$|^(Dockerfile|compose\.yaml)$/.test(path),
+  );
   expect(strays).toEqual([]);
   expect(packed.files.filter(path => path.endsWith('.ts') && !path.endsWith('.d.ts'))).toEqual([]);
 });
