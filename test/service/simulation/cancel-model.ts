@@ -42,7 +42,8 @@ export class CancelModel {
   pick(dice: Dice): AskedCancel | null {
     const newest = [...this.#commits.jobs()].slice(-newestMax);
     if (newest.length === 0) return null;
-    const job = dice.pick(newest);
+    const callers = newest.flatMap(job => this.#callerOfLast(job) ?? []);
+    const job = dice.pick(callers.length > 0 && dice.chance(0.5) ? callers : newest);
     const detached = dice.chance(0.4);
     // For a job that has ended or was cancelled before, the answer may say so, and the cancel may do nothing.
     const isFirst = !this.isAsked(job) && !job.attempts.at(-1)?.final;
@@ -187,6 +188,12 @@ export class CancelModel {
   /** Whether the job belongs to `finally`. */
   #isLast(id: string): boolean {
     return this.#commits.find(id)?.group.phase === 'finally';
+  }
+
+  /** If the job is open and belongs to `finally` of a called run: the run that called it. Its cancel must not reach the job. */
+  #callerOfLast({ id, attempts }: KnownJob): KnownJob | null {
+    const caller = this.#isLast(id) && !attempts.at(-1)?.final ? this.#runOf(this.#runOf(id)!) : null;
+    return caller === null ? null : this.#commits.find(caller)!;
   }
 
   #runOf(id: string): string | null {
