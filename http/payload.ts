@@ -49,8 +49,8 @@ export function checkPayload(
 }
 
 /**
- * In a body or payload with at most this many values, up to `mismatchesMax` errors are reported. In a larger one, the check stops at the
- * first mismatch, to limit the cost. A text counts as one value, and as one more for each `charactersPerValue` characters.
+ * In a body or payload with at most this many values, up to `mismatchesMax` errors are reported, unless finding all would take too many
+ * steps. In a larger one, the check stops at the first mismatch, to limit the cost. A text counts as one value, and as one more for each `charactersPerValue` characters.
  */
 const valuesMax = 1_000;
 const charactersPerValue = 50;
@@ -66,7 +66,7 @@ function compiled(compiler: SchemaCompiler, schema: JsonObject): SchemaCheck {
   return value => {
     const mismatches = check(value);
     if (mismatches.length === 0) return mismatches;
-    const found = holdsAtMost(valuesMax, value) ? checkAll(value) : mismatches;
+    const found = (holdsAtMost(valuesMax, value) ? checkAll(value) : null) ?? mismatches;
     // `propertyNames` is left out, because another mismatch says what is wrong with the key.
     return found.filter(({ keyword }) => keyword !== 'propertyNames').slice(0, mismatchesMax);
   };

@@ -1,10 +1,11 @@
 // Compiles JSON Schemas with ajv. Their patterns are matched in linear time (pattern.ts). The only file that imports ajv.
-import { Ajv, type ErrorObject, type Options } from 'ajv';
+import { _, Ajv, type CodeKeywordDefinition, type ErrorObject, Name, type Options } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { isMultiple } from './multiple-of.ts';
 import type { Json, JsonObject } from './packing.ts';
 import { allowSteps, schemaPatterns, TooManySteps } from './pattern.ts';
 import { isPlainSchema } from './plain-schema.ts';
+import { limitReferences, referenceStepsMax, takeReference, thoroughStepsMax } from './reference-steps.ts';
 import { equalItems } from './unique-items.ts';
 
 export type SchemaMismatch = {
@@ -29,8 +30,11 @@ export type CompiledSchema =
       readonly ok: true;
       /** Stops at the first mismatch, which limits the cost of a hostile value. */
       readonly check: SchemaCheck;
-      /** Reports every mismatch. For small values only, because the cost grows with the number of mismatches. */
-      readonly checkAll: SchemaCheck;
+      /**
+       * Reports every mismatch; null if finding all would take too many steps. For small values only, because the cost grows with the number
+       * of mismatches.
+       */
+      readonly checkAll: (value: unknown) => SchemaMismatch[] | null;
     }
   | { readonly ok: false; readonly message: string };
 /** Compiles a schema without checking that the schema itself is valid. */
@@ -43,13 +47,14 @@ export function makeSchemaCompiler(): SchemaCompiler {
   return schema => {
     if ('$async' in schema) return { ok: false, message: '$async is not supported' };
     try {
-      const check = validating(engineOf(first, schema, false), schema);
+      const find = validating(engineOf(first, schema, false), schema, referenceStepsMax);
       // If the schema applies itself to the same value without end, the stack overflows here, as it would for every value.
-      check({});
-      let thorough: SchemaCheck | null = null;
-      const checkAll: SchemaCheck = value => {
-        thorough ??= validating(engineOf(all, schema, true), schema);
-        return thorough(value);
+      find({});
+      const check: SchemaCheck = value => orElse(find, value, error => [refusalOf(error, schema)]);
+      let findAll: SchemaCheck | null = null;
+      const checkAll = (value: unknown) => {
+        findAll ??= validating(engineOf(all, schema, true), schema, thoroughStepsMax);
+        return orElse(findAll, value, () => null);
       };
       return { ok: true, check, checkAll };
     } catch (error) {
@@ -111,9 +116,23 @@ function makeEngine(old: boolean, allErrors: boolean): Ajv {
   const options: Options = { ...common, allErrors, code: { regExp: schemaPatterns } };
   const engine = old ? new Ajv(options) : new Ajv2020(options);
   for (const keyword of ['uniqueItems', 'multipleOf']) engine.removeKeyword(keyword);
+  for (const keyword of ['$ref', '$dynamicRef']) countUses(engine.getKeyword(keyword));
   return engine
     .addKeyword({ keyword: 'uniqueItems', type: 'array', schemaType: 'boolean', validate: areUnique })
     .addKeyword({ keyword: 'multipleOf', type: 'number', schemaType: 'number', validate: isMultipleOf });
+}
+
+/** Makes schemas that are compiled with this definition of a keyword call `takeReference` before each use of the keyword. */
+function countUses(definition: ReturnType<Ajv['getKeyword']>): void {
+  // Draft 7 has no $dynamicRef.
+  if (typeof definition === 'boolean') return;
+  const keyword = definition as CodeKeywordDefinition;
+  const { code } = keyword;
+  keyword.code = (context, type) => {
+    const take = context.gen.scopeValue('func', { ref: takeReference });
+    context.gen.code(_`${take}(${context.data}, ${new Name('errors')})`);
+    code(context, type);
+  };
 }
 
 /** Replaces ajv's own check of `uniqueItems`, which compares every pair of objects and could block the thread for long. */
@@ -135,24 +154,42 @@ function isMultipleOf(of: number, value: number): boolean {
 isMultipleOf.errors = [] as Partial<ErrorObject>[];
 
 const ownId = 'schema:this';
+const tooDeep = { keyword: '$ref', message: 'cannot be checked, because its schema refers to itself without end' };
 
-function validating(engine: Ajv, schema: JsonObject): SchemaCheck {
+/** Makes a check that throws TooManySteps, or a RangeError if the stack overflows. */
+function validating(engine: Ajv, schema: JsonObject, stepsMax: number): SchemaCheck {
   // With an id, the schema can refer to itself (`$ref: "#"`) although the engine does not register it (`addUsedSchema: false`).
   const validate = engine.compile('$id' in schema ? schema : { $id: ownId, ...schema });
   return value => {
     allowSteps();
-    try {
-      return validate(value) ? [] : (validate.errors ?? []).map(mismatchOf);
-    } catch (error) {
-      if (!(error instanceof TooManySteps)) throw error;
-      // The value was not checked completely, so it is rejected, even if the pattern is below `not`.
-      return [{ pointer: '', message: error.message, keyword: 'pattern', params: {}, schema, key: null }];
-    }
+    const isValid = limitReferences(value, stepsMax, () => validate(value));
+    return isValid ? [] : (validate.errors ?? []).map(mismatchOf);
   };
+}
+
+/** Checks the value; if the check cannot be completed, returns what `otherwise` returns. */
+function orElse<T>(
+  check: SchemaCheck,
+  value: unknown,
+  otherwise: (error: Error) => SchemaMismatch[] | T,
+): SchemaMismatch[] | T {
+  try {
+    return check(value);
+  } catch (error) {
+    if (error instanceof TooManySteps || error instanceof RangeError) return otherwise(error);
+    throw error;
+  }
+}
+
+/** The mismatch of a value that was not checked completely. It is rejected, even if what took too long is below `not`. */
+function refusalOf(error: Error, schema: JsonObject): SchemaMismatch {
+  const { keyword, message } = error instanceof TooManySteps ? error : tooDeep;
+  return { pointer: '', message, keyword, params: {}, schema, key: null };
 }
 
 function reasonOf(error: unknown): string {
   if (error instanceof RangeError) return 'its references are circular';
+  if (error instanceof TooManySteps) return 'its references take too many steps to check even an empty object';
   const message = (error instanceof Error ? error.message : String(error)).replace(` from id ${ownId}`, '');
   if (!message.includes('error parsing regexp')) return message;
   return `${message} (patterns run in linear time, without look-around and back-references)`;

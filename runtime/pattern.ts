@@ -42,8 +42,16 @@ export function patternProblem(source: string): string | undefined {
   }
 }
 
-/** Thrown if checking one value against the patterns of a schema could take more than `checkStepsMax` steps. */
-export class TooManySteps extends Error {}
+/** Thrown if checking one value against a schema could take too many steps. */
+export class TooManySteps extends Error {
+  /** The keyword of the schema that would take the steps. */
+  readonly keyword: string;
+
+  constructor(keyword: string, message: string) {
+    super(message);
+    this.keyword = keyword;
+  }
+}
 
 let stepsLeft = 0;
 
@@ -62,7 +70,7 @@ export const schemaPatterns = Object.assign(
     const size = Math.max(compiled.programSize(), patternSizeMin);
     const test = (text: string) => {
       stepsLeft -= text.length * size;
-      if (stepsLeft < 0) throw new TooManySteps('has too much text to match against its patterns');
+      if (stepsLeft < 0) throw new TooManySteps('pattern', 'has too much text to match against its patterns');
       return compiled.test(text);
     };
     // The schema compiler caches compiled patterns by this text. The prefix distinguishes them from the patterns of another engine.

@@ -158,7 +158,7 @@ function checkOf({ checks, compiler }: Entry, schema: JsonObject): SchemaCheck |
   let check = checks.get(schema);
   if (check === undefined) {
     const compiled = compiler(schema);
-    check = compiled.ok ? compiled.checkAll : null;
+    check = compiled.ok ? value => compiled.checkAll(value) ?? compiled.check(value) : null;
     checks.set(schema, check);
   }
   return check;

@@ -1,5 +1,6 @@
 // Plugins (docs/contract.md#for-plugin-authors): state, schemas, instances, and programs of any language.
 import { expect, test } from 'vitest';
+import { filterSchema, nestedFilter } from '../../support/nested-filters.ts';
 import { type Output, shareGateway } from './gateway.ts';
 
 const counting = `
@@ -44,6 +45,10 @@ const gateway = shareGateway(
         code: 'export const handle = ({ event }) => ({ result: event.payload }); export const other = () => ({});',
         commands: { handle: { input_schema: { width: 'integer', path: 'string' } }, other: {} },
       },
+      searching: {
+        code: 'export const handle = () => ({}); export const slow = () => ({});',
+        commands: { handle: { input_schema: filterSchema(false) }, slow: { input_schema: filterSchema(true) } },
+      },
       adding: { code: python, entrypoint: 'add.py', runtime: 'process', commands: { handle: {} } },
       shouting: shell(`read request; echo 'to stderr' >&2; echo '{"status":"ok","result":"from sh"}'`),
       environment: shell(`printf '{"status":"ok","result":"'; env | sort | cut -d= -f1 | tr '\\n' ' '; printf '"}'`),
@@ -62,6 +67,10 @@ const gateway = shareGateway(
       silent: { retry: { max_attempts: 2, backoff_base: '5ms' } },
       babbling: { retry: { max_attempts: 2, backoff_base: '5ms' } },
     },
+    pipelines: [
+      { name: 'search', input_schema: filterSchema(false), steps: [{ uses: 'searching' }] },
+      { name: 'search-slowly', steps: [{ uses: 'searching.slow' }] },
+    ],
   },
   { environment: { LET_THROUGH: 'yes', KEPT_BACK: 'no' } },
 );
@@ -170,4 +179,27 @@ test.each([
 ])('a file that cannot be loaded fails its job at once, and no attempt follows: %s', async (plugin, error) => {
   const job = await gateway.finished(`${plugin}/handle`);
   expect(job).toMatchObject({ status: 'failed', attempt: 1, last_error: expect.stringMatching(error) });
+});
+
+test('the check of a small payload against a recursive schema ends, whatever the payload', async () => {
+  const wrong = nestedFilter(25, 7);
+  const calls = ['/plugin/searching/handle', '/plugin/searching/slow', '/pipeline/search'].flatMap(path => [
+    gateway.call('POST', path, { payload: wrong }),
+    gateway.call('POST', `${path}/batch`, { payloads: [{}, wrong] }),
+  ]);
+  expect((await gateway.call('GET', '/healthz')).status).toBe(200);
+  for (const { status, body } of await Promise.all(calls))
+    expect([status, body['code']]).toEqual([400, 'invalid_payload']);
+
+  const right = nestedFilter(29, 'a');
+  for (const path of ['/plugin/searching/handle', '/pipeline/search'])
+    expect((await gateway.call('POST', path, { payload: right })).status).toBe(202);
+  const tooMany = 'takes too many steps to check against its schema';
+  const { body } = await gateway.call('POST', '/plugin/searching/slow', { payload: right });
+  expect(body['detail']).toBe(`/payload ${tooMany}`);
+  // The payloads of the jobs of a run are checked beside the plugin.
+  expect(await gateway.ran('search-slowly', right)).toMatchObject({
+    status: 'failed',
+    last_error: expect.stringContaining(tooMany),
+  });
 });

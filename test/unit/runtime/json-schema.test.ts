@@ -1,8 +1,9 @@
 // The schema compiler: recursive schemas compile, with and without `$id`; uniqueItems takes linear time; multipleOf is exact; steps of patterns
-// are limited.
+// and of references are limited.
 import { describe, expect, test } from 'vitest';
 import { makeSchemaCompiler } from '../../../runtime/json-schema.ts';
 import type { Json, JsonObject } from '../../../runtime/packing.ts';
+import { filterSchema, nestedFilter } from '../../support/nested-filters.ts';
 
 describe('a schema that refers to itself', () => {
   const node = { type: 'object', additionalProperties: false } as const;
@@ -64,6 +65,72 @@ describe('text that is too long for its patterns', () => {
     const uuid = '018bcfe5-6800-7000-8000-0000ffffffff';
     const pattern = '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$';
     expect(mismatches({ items: { pattern } }, Array<string>(26_000).fill(uuid))).toEqual([]);
+  });
+});
+
+describe('a schema that checks the same value again and again', () => {
+  const compiledOf = (schema: JsonObject) => {
+    const compiled = makeSchemaCompiler()(schema);
+    if (!compiled.ok) throw new Error(compiled.message);
+    return compiled;
+  };
+  const tooMany = { pointer: '', keyword: '$ref', message: 'takes too many steps to check against its schema' };
+
+  test('reports all mismatches, or says that there would be too many', () => {
+    const { check, checkAll } = compiledOf(filterSchema(false));
+    expect(check(nestedFilter(30, 'a'))).toEqual([]);
+    expect(checkAll(nestedFilter(2, 'a'))).toEqual([]);
+    expect(checkAll(nestedFilter(2, 7))!.length).toBeGreaterThan(check(nestedFilter(2, 7)).length);
+    expect(check(nestedFilter(30, 7)).length).toBeGreaterThan(0);
+    expect(checkAll(nestedFilter(30, 7))).toBeNull();
+  });
+
+  test('refuses a value that would be checked too often', () => {
+    const { check } = compiledOf(filterSchema(true));
+    expect(check(nestedFilter(5, 'a'))).toEqual([]);
+    expect(check(nestedFilter(30, 'a'))).toMatchObject([tooMany]);
+    expect(check(nestedFilter(30, 7))).toMatchObject([tooMany]);
+    // The size of the value counts: a small value is accepted at this depth.
+    expect(check(nestedFilter(8, 'a'))).toEqual([]);
+    expect(check(nestedFilter(8, 'a', Array<number>(100_000).fill(1)))).toMatchObject([tooMany]);
+    expect(check(nestedFilter(8, 'a'.repeat(1_000_000)))).toMatchObject([tooMany]);
+  });
+
+  test.each<[what: string, schema: JsonObject]>([
+    [
+      'draft 7',
+      { $schema: 'http://json-schema.org/draft-07/schema#', items: { anyOf: [{ $ref: '#' }, { $ref: '#' }] } },
+    ],
+    ['$dynamicRef', { $dynamicAnchor: 'a', items: { anyOf: [{ $dynamicRef: '#a' }, { $dynamicRef: '#a' }] } }],
+    ['unevaluatedItems', { unevaluatedItems: { anyOf: [{ $ref: '#' }, { $ref: '#' }] } }],
+  ])('in %s', (_, schema) => {
+    let value: Json = 'a';
+    for (let i = 0; i < 40; i++) value = [value];
+    const { check } = compiledOf({ ...schema, type: ['array', 'number'] });
+    expect(check([[1]])).toEqual([]);
+    expect(check(value)).toMatchObject([tooMany]);
+  });
+
+  test('a schema whose references take too many steps for every value is refused', () => {
+    const names = Array.from({ length: 40 }, (_, i) => `d${i}`);
+    const twice = (name: string) => ({ allOf: [{ $ref: `#/$defs/${name}` }, { $ref: `#/$defs/${name}` }] });
+    const $defs = Object.fromEntries(names.map((name, i) => [name, i === 0 ? {} : twice(names[i - 1]!)]));
+    const message = 'its references take too many steps to check even an empty object';
+    expect(makeSchemaCompiler()({ ...twice('d39'), $defs })).toEqual({ ok: false, message });
+  });
+
+  test('a large value takes few steps for each of its values', () => {
+    const point = { type: 'object', properties: { x: { $ref: '#/$defs/n' }, y: { $ref: '#/$defs/n' } } };
+    const { check } = compiledOf({ items: { $ref: '#/$defs/point' }, $defs: { n: { type: 'number' }, point } });
+    expect(check(Array.from({ length: 300_000 }, (_, x) => ({ x, y: x })))).toEqual([]);
+    const tree = compiledOf({ type: 'array', items: { $ref: '#' } });
+    expect(tree.check(Array.from({ length: 300_000 }, () => [[]]))).toEqual([]);
+  });
+
+  test('a value for which the references have no end is refused', () => {
+    const { check } = compiledOf({ if: { maxProperties: 0 }, else: { $ref: '#' } });
+    expect(check({})).toEqual([]);
+    expect(check({ a: 1 })).toMatchObject([{ pointer: '', keyword: '$ref' }]);
   });
 });
 
