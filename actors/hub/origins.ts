@@ -12,6 +12,7 @@ const ends = new Set<ObservationType>([
   'job.completed',
   'job.failed',
   'job.timed_out',
+  'job.dead',
   'job.cancelled',
   'pipeline.completed',
   'pipeline.failed',

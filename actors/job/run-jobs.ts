@@ -88,9 +88,9 @@ export class RunJobs {
     if (!followed.isEmpty) followed.ended(id, status);
     const succeeded = status === 'succeeded';
     const error = succeeded ? undefined : errorOf(body);
-    const how = succeeded ? 'completed' : status === 'cancelled' || status === 'timed_out' ? status : 'failed';
+    const how = succeeded ? 'completed' : status;
     observations.job(`job.${how}`, turn.nowUs, pipelinePlugin, pipeline, id, error);
-    observations.job(`pipeline.${how}`, turn.nowUs, pipelinePlugin, pipeline, id, error);
+    observations.job(`pipeline.${how === 'dead' ? 'failed' : how}`, turn.nowUs, pipelinePlugin, pipeline, id, error);
   }
 
   /** Writes the blocks of the runs that this turn has created. */

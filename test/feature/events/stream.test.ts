@@ -153,6 +153,27 @@ test('filters by tree and by run, also what a reader that comes back gets', asyn
   expect(ends).toHaveLength(2);
 });
 
+test('a run that ends dead is told as job.dead and as pipeline.failed', async () => {
+  const gateway = await startGateway({
+    service: { max_jobs_per_root: 3 },
+    plugins: {
+      many: "export const handle = () => ({ events: Array(4).fill({ type: 'news', payload: { items: [] } }) });",
+      listener: plugins.echo,
+    },
+    // The runs create no job.
+    pipelines: [{ name: 'heard', on: 'news', steps: [{ uses: 'listener', foreach: 'payload.items' }] }],
+  });
+  const { seen } = await openSource(gateway, '?types=job.dead,job.failed,pipeline.failed');
+  await gateway.submit('many/handle');
+  await until('the run has failed', () => typesOf(seen).includes('pipeline.failed'));
+  expect(typesOf(seen)).toEqual(['job.dead', 'pipeline.failed']);
+  const id = String(seen[0]!.data['job_id']);
+  expect(seen.map(({ data }) => data)).toEqual(
+    seen.map(() => expect.objectContaining({ job_id: id, plugin: 'pipeline', counts: expect.any(Object) })),
+  );
+  expect((await gateway.job(id)).status).toBe('dead');
+});
+
 test('a filter finds what is rare among very many events', async () => {
   const rare = await shared.finished('echo/handle');
   await shared.ran('inner', { items: Array.from({ length: 600 }, () => ({})) });
