@@ -51,23 +51,46 @@ export type SearchTerm = { readonly word: string; readonly isPrefix: boolean };
 export type Phrase = readonly SearchTerm[];
 
 /**
- * Parses a query into phrases, all of which must match. Every text is a valid query; a quotation without a closing quote ends
- * where the text ends.
+ * Parses a query into phrases, all of which must match; a repeated phrase is returned once. Every text is a valid query; a quotation without a
+ * closing quote ends where the text ends.
  */
 export function parseQuery(query: string): Phrase[] {
-  const phrases: Phrase[] = [];
+  const phrases = new Map<string, Phrase>();
   for (const [piece] of query.matchAll(/"[^"]*"?|[^\s"]+/gu)) {
-    const words = [...fold(piece).matchAll(wordAndStar)];
-    if (words.length > 0) phrases.push(words.map(([, word, star]) => ({ word: cut(word!), isPrefix: star === '*' })));
+    const terms = Array.from(fold(piece).matchAll(wordAndStar), ([, word, star]) => ({
+      word: cut(word!),
+      isPrefix: star === '*',
+    }));
+    const key = terms.map(({ word, isPrefix }) => `${word}${isPrefix ? '*' : ''}`).join(' ');
+    if (terms.length > 0) phrases.set(key, terms);
   }
-  return phrases;
+  return [...phrases.values()];
 }
 
 /** Whether each phrase occurs in at least one of the texts. */
 export function matchesTexts(phrases: readonly Phrase[], texts: readonly string[]): boolean {
   if (phrases.length === 0) return true;
-  const folded = texts.map(text => (isWord(text) ? text : fold(text)));
-  return phrases.every(phrase => folded.some(text => hasLetters(text, phrase) && hasPhraseIn(text, phrase)));
+  const folded = texts.map(text => new FoldedText(text));
+  return phrases.every(phrase => folded.some(text => text.has(phrase)));
+}
+
+/** A folded text in which several phrases are searched. It is split into words at most once. */
+class FoldedText {
+  readonly #text: string;
+  #isAscii: boolean | null = null;
+  #words: readonly string[] | null = null;
+
+  constructor(text: string) {
+    this.#text = isWord(text) ? text : fold(text);
+  }
+
+  has(phrase: Phrase): boolean {
+    if (!hasLetters(this.#text, phrase)) return false;
+    this.#isAscii ??= ascii.test(this.#text);
+    if (this.#isAscii && phrase.length <= shortPhraseWordsMax) return hasAsciiPhrase(this.#text, phrase);
+    this.#words ??= wordsIn(this.#text);
+    return hasPhrase(this.#words, phrase);
+  }
 }
 
 /**
@@ -78,12 +101,7 @@ function hasLetters(folded: string, phrase: Phrase): boolean {
   return phrase.every(({ word }) => folded.includes(word));
 }
 
-function hasPhraseIn(folded: string, phrase: Phrase): boolean {
-  const isShort = phrase.length <= shortPhraseWordsMax;
-  return isShort && ascii.test(folded) ? hasAsciiPhrase(folded, phrase) : hasPhrase(wordsIn(folded), phrase);
-}
-
-/** For each word of the text, `hasAsciiPhrase` may compare all words of the phrase. `hasPhrase` is faster for phrases of more than these. */
+/** A search for a phrase of up to this many words may compare all of them at each word of the text. `hasLongPhrase` is faster for longer ones. */
 const shortPhraseWordsMax = 8;
 
 /** Whether the text contains the phrase. The text is split into words only around occurrences of the first word of the phrase. */
@@ -114,8 +132,23 @@ function isWordAt(text: string, at: number): boolean {
   return (code >= 97 && code <= 122) || (code >= 48 && code <= 57);
 }
 
-/** Whether the words contain the phrase. The time hardly depends on the length of the phrase. */
+/** Whether the words contain the phrase. */
 function hasPhrase(words: readonly string[], phrase: Phrase): boolean {
+  if (phrase.length > shortPhraseWordsMax) return hasLongPhrase(words, phrase);
+  for (let at = 0; at + phrase.length <= words.length; at++) {
+    let matched = 0;
+    while (matched < phrase.length && isTerm(words[at + matched]!, phrase[matched]!)) matched++;
+    if (matched === phrase.length) return true;
+  }
+  return false;
+}
+
+function isTerm(word: string, term: SearchTerm): boolean {
+  return term.isPrefix ? word.startsWith(term.word) : word === term.word;
+}
+
+/** The same. The time hardly depends on the length of the phrase. */
+function hasLongPhrase(words: readonly string[], phrase: Phrase): boolean {
   // Bit i stands for the term i of the phrase. A prefix has a star at its end, which no word has.
   const bits = new Map<string, bigint>();
   const prefixLengths = new Set<number>();

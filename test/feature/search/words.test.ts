@@ -1,5 +1,5 @@
-// Texts of a log and their words: the fast implementation finds the same as a naive one.
-import { expect, it, test } from 'vitest';
+// Texts of a log and their words: the fast implementation finds the same as a naive one. A search splits each text once.
+import { expect, it, onTestFinished, test, vi } from 'vitest';
 import { textsOf } from '../../../actors/index/records/texts.ts';
 import { matchesTexts, parseQuery, type SearchTerm, wordsOf } from '../../../actors/index/records/words.ts';
 import { encodeBody } from '../../../runtime/host/wire/outcome.ts';
@@ -49,7 +49,8 @@ test('a phrase is found where its words are adjacent, whatever its length', () =
     fc.property(fc.array(word, { maxLength: 60 }), fc.array(term, { minLength: 1, maxLength: 12 }), (text, phrase) => {
       const folded = text.map(word => (word === 'é' ? 'e' : word));
       const isIn = folded.some((_, at) => phrase.every((term, i) => matches(term, folded[at + i] ?? '')));
-      expect(matchesTexts([phrase], [text.join(' ')])).toBe(isIn);
+      // A text with a character outside of ASCII is searched in another way.
+      for (const beginning of ['', '→ ']) expect(matchesTexts([phrase], [beginning + text.join(' ')])).toBe(isIn);
     }),
     { examples: [[Array(60).fill('ab'), Array(12).fill({ word: 'a', isPrefix: true })]], numRuns: 2_000 },
   );
@@ -64,6 +65,27 @@ test.each([
   const text = `x ${word.repeat(700_000)}c b`;
   expect(matchesTexts(parseQuery(`"${term.repeat(300)}c x"`), [text])).toBe(false);
   expect(matchesTexts(parseQuery(`"${term.repeat(300)}c b"`), [text])).toBe(true);
+});
+
+test('a repeated phrase of a query counts once', () => {
+  expect(parseQuery('refused Réfused "refused" refus* "refused refus*" refused-refus*')).toEqual([
+    [{ word: 'refused', isPrefix: false }],
+    [{ word: 'refus', isPrefix: true }],
+    [
+      { word: 'refused', isPrefix: false },
+      { word: 'refus', isPrefix: true },
+    ],
+  ]);
+});
+
+test('a text is split into words at most once, however many phrases are searched in it', () => {
+  const names = Array.from({ length: 60 }, (_, i) => `n${i}`);
+  const text = `→ ${names.join(' ')}`;
+  const match = vi.spyOn(String.prototype, 'match');
+  onTestFinished(() => match.mockRestore());
+  expect(matchesTexts(parseQuery(names.join(' ')), [text])).toBe(true);
+  expect(matchesTexts(parseQuery('n0 n1 n99'), [text])).toBe(false);
+  expect(match.mock.contexts.map(String)).toEqual([text, text]);
 });
 
 const numbers: readonly (readonly [number, string])[] = [
