@@ -1,21 +1,25 @@
 // A mask replaces each secret in the output of a plugin by `[SECRET:name]`.
 import { unpack } from '../../packing.ts';
+import { type Form, SpellingSearch } from './spelling-search.ts';
 import { spellingsOf } from './spellings.ts';
+import { latin1, StreamSearch } from './stream-search.ts';
 
-/** A spelling of a secret (spellings.ts), and its replacement. */
-type Form = { readonly text: string; readonly mark: string };
-type Hit = { readonly at: number; end: number; readonly mark: string };
+/** The maximum number of cached masks, and the maximum length of all their spellings together. The newest mask is always cached. */
+const recentMax = 64;
+const recentCharsMax = 16 * 1024 * 1024;
 
 export class Mask {
-  /** The spellings of all secrets, the longest first. */
   readonly #forms: readonly Form[];
+  readonly #search: SpellingSearch;
   readonly #numbers: ReadonlyMap<string, string>;
-  /** The spellings as bytes. Created when a stream is first cut. */
-  #streamed: readonly Buffer[] | null = null;
+  /** Created when a stream is first cut. */
+  #stream: StreamSearch | null = null;
   /** The length of the shortest spelling, in characters. */
   readonly #charsMin: number;
   /** The length of the longest spelling, in bytes. */
   readonly bytesMax: number;
+  /** The total length of the spellings, in characters. */
+  readonly chars: number;
 
   constructor(secrets: Iterable<readonly [name: string, value: string]>) {
     const marks = new Map<string, string>();
@@ -25,39 +29,48 @@ export class Mask {
       for (const text of spellingsOf(value)) if (text !== '' && !marks.has(text)) marks.set(text, mark);
       if (String(Number(value)) === value) numbers.set(value, mark);
     }
-    this.#forms = Array.from(marks, ([text, mark]) => ({ text, mark })).sort((a, b) => b.text.length - a.text.length);
+    const forms = Array.from(marks, ([text, mark]) => ({ text, mark }));
+    this.#forms = forms;
+    this.#search = new SpellingSearch(forms);
     this.#numbers = numbers;
-    this.#charsMin = this.#forms.at(-1)?.text.length ?? Number.POSITIVE_INFINITY;
-    this.bytesMax = this.#forms.reduce((most, { text }) => Math.max(most, Buffer.byteLength(text)), 0);
+    this.#charsMin = forms.reduce((least, { text }) => Math.min(least, text.length), Number.POSITIVE_INFINITY);
+    this.bytesMax = forms.reduce((most, { text }) => Math.max(most, Buffer.byteLength(text)), 0);
+    this.chars = forms.reduce((sum, { text }) => sum + text.length, 0);
   }
 
-  /** The mask of a frame's packed secrets. The last mask is cached, because consecutive processes are often of the same instance. */
-  static of(packed: Uint8Array): Mask {
-    if (!Mask.#last || Buffer.compare(Mask.#last.packed, packed) !== 0) {
-      const mask = new Mask(Object.entries(unpack<{ [name: string]: string }>(packed)));
-      Mask.#last = { packed: Buffer.from(packed), mask };
+  /** The mask of these secrets. Recent masks are cached, because the processes of a few instances often alternate. */
+  static of(secrets: readonly (readonly [name: string, value: string])[]): Mask {
+    const recent = Mask.#recent;
+    const key = JSON.stringify(secrets);
+    const mask = recent.get(key) ?? new Mask(secrets);
+    recent.delete(key);
+    recent.set(key, mask);
+    let chars = Array.from(recent.values()).reduce((sum, { chars: own }) => sum + own, 0);
+    for (const [oldest, { chars: own }] of recent) {
+      if (oldest === key || (recent.size <= recentMax && chars <= recentCharsMax)) break;
+      recent.delete(oldest);
+      chars -= own;
     }
-    return Mask.#last.mask;
+    return mask;
   }
 
-  static #last: { readonly packed: Buffer; readonly mask: Mask } | null = null;
+  static readonly #recent = new Map<string, Mask>();
 
   /** Masks a text from left to right, at each position with the longest spelling. Overlapping spellings are masked, too. */
   text(text: string): string {
     // A text that is shorter than every spelling contains no spelling.
     if (text.length < this.#charsMin) return text;
-    const hits: Hit[] = [];
-    for (const form of this.#forms) if (form.text.length <= text.length) addHits(form, text, hits);
+    const hits = this.#search.hits(text);
     if (hits.length === 0) return text;
-    hits.sort((a, b) => a.at - b.at || b.end - a.end);
+    hits.sort((a, b) => a.at - b.at || b.end - a.end || b.form.text.length - a.form.text.length);
     let masked = '';
     let end = 0;
     let before = '';
     for (const hit of hits) {
       if (hit.end <= end) continue;
       if (hit.at >= end) masked += text.slice(end, hit.at);
-      if (hit.at >= end || hit.mark !== before) masked += hit.mark;
-      before = hit.mark;
+      if (hit.at >= end || hit.form.mark !== before) masked += hit.form.mark;
+      before = hit.form.mark;
       end = hit.end;
     }
     return masked + text.slice(end);
@@ -68,17 +81,8 @@ export class Mask {
    * secret, the position is at this beginning or earlier.
    */
   cutOf(bytes: Buffer): number {
-    this.#streamed ??= this.#forms.map(({ text }) => Buffer.from(text));
-    let cut = bytes.length;
-    for (const form of this.#streamed) cut = Math.min(cut, openingOf(form, bytes));
-    for (let before = bytes.length; cut < before; ) {
-      before = cut;
-      for (const form of this.#streamed) {
-        const at = bytes.indexOf(form, Math.max(0, cut - form.length + 1));
-        if (at >= 0 && at < cut) cut = at;
-      }
-    }
-    return cut;
+    this.#stream ??= new StreamSearch(this.#forms, this.#search);
+    return this.#stream.cutOf(bytes);
   }
 
   /** Masks all texts and keys in a plain value. A number whose digits are a secret is replaced by `[SECRET:name]`. */
@@ -134,38 +138,17 @@ export function mapFields(
   return entries === null ? fields : Object.fromEntries(entries);
 }
 
-/** The lowest offset from which all remaining bytes match the beginning of the spelling; `bytes.length` if there is no such offset. */
-function openingOf(form: Buffer, bytes: Buffer): number {
-  let at = Math.max(0, bytes.length - form.length + 1);
-  for (; at < bytes.length; at++) {
-    at = bytes.indexOf(form[0]!, at);
-    if (at < 0) break;
-    if (bytes.compare(form, 0, bytes.length - at, at) === 0) return at;
-  }
-  return bytes.length;
-}
-
-/** Adds the occurrences of a spelling in a text to `hits`. Overlapping occurrences are merged. */
-function addHits({ text: form, mark }: Form, text: string, hits: Hit[]): void {
-  let last: Hit | null = null;
-  for (let at = text.indexOf(form); at >= 0; at = text.indexOf(form, at + 1)) {
-    const end = at + form.length;
-    if (last !== null && at < last.end) last.end = end;
-    else {
-      last = { at, end, mark };
-      hits.push(last);
-    }
-  }
-}
-
-/** Masks the secrets of all recent frames, in output that cannot be assigned to one frame, such as printed lines. */
+/**
+ * Masks the secrets of all recent frames, in output that cannot be assigned to one frame, such as printed lines. Creates the mask only when a text
+ * has to be masked: secrets of many lines have very many spellings.
+ */
 export class LearnedMask {
   readonly #values = new Map<string, string>();
   readonly #seen = new Set<string>();
   #mask: Mask | null = null;
 
   learn(packed: Uint8Array): void {
-    const text = Buffer.from(packed.buffer, packed.byteOffset, packed.length).toString('latin1');
+    const text = latin1(packed);
     if (this.#seen.has(text)) return;
     const secrets = Object.entries(unpack<{ [name: string]: string }>(packed));
     for (const [name, value] of secrets) {
@@ -176,17 +159,16 @@ export class LearnedMask {
     if (forgetOldest(this.#values, Math.max(valuesMax, secrets.length))) this.#seen.clear();
     this.#seen.add(text);
     forgetOldest(this.#seen, seenMax);
-    // If no other secrets are known, the cached mask of these secrets is used.
-    this.#mask = this.#seen.size === 1 && this.#values.size === secrets.length ? Mask.of(packed) : null;
+    this.#mask = null;
   }
 
   text(text: string): string {
-    return this.mask?.text(text) ?? text;
+    return text === '' ? '' : (this.mask?.text(text) ?? text);
   }
 
   /** The mask of all known secrets; null if there are none. */
   get mask(): Mask | null {
-    if (this.#values.size > 0) this.#mask ??= new Mask(Array.from(this.#values, ([value, name]) => [name, value]));
+    if (this.#values.size > 0) this.#mask ??= Mask.of(Array.from(this.#values, ([value, name]) => [name, value]));
     return this.#mask;
   }
 }

@@ -34,6 +34,7 @@ export class OutputTail {
    */
   take(hasEnded = false): string {
     this.#trim();
+    if (this.#bytes === 0) return '';
     const joined = Buffer.concat(this.#chunks);
     const end = hasEnded || this.#mask === null ? joined.length : this.#mask.cutOf(joined);
     // After a cut, `#show` drops the first `#marginBytes`, which may contain the end of a secret. A shorter text waits for the next call.

@@ -12,6 +12,7 @@ const lineCharsMin = 8;
  */
 const innerCharsMin = 8;
 
+/** The spellings of a value. Some may occur several times. */
 export function spellingsOf(value: string): readonly string[] {
   const lines = value.split(/\r?\n/).filter(line => line !== value && line.length >= lineCharsMin);
   return [value, ...lines].flatMap(text => (text.length < encodedCharsMin ? [text] : [text, ...encodingsOf(text)]));
@@ -24,21 +25,22 @@ function encodingsOf(text: string): string[] {
 
 /** The spellings in URLs: those of several encoders, each with its escapes in upper and lower case. */
 function urlsOf(text: string, hex: string): string[] {
+  const bytes = hex.replaceAll(/../g, '%$&');
   const component = encodeURIComponent(text);
-  const urls = [
+  const urls = new Set([
     component,
     component.replaceAll(/[!'()*]/g, one => `%${one.charCodeAt(0).toString(16)}`),
     component.replaceAll('%2F', '/'),
     encodeURI(text),
     new URLSearchParams([['', text]]).toString().slice(1),
-    hex.replaceAll(/../g, '%$&'),
-  ];
-  const escapes = /%[\da-fA-F]{2}/g;
-  return urls.flatMap(url => [
-    url,
-    url.replaceAll(escapes, one => one.toLowerCase()),
-    url.replaceAll(escapes, one => one.toUpperCase()),
   ]);
+  const escapes = /(?:%[\da-fA-F]{2})+/g;
+  const inBothCases = Array.from(urls).flatMap(url =>
+    url.includes('%')
+      ? [url, url.replaceAll(escapes, some => some.toLowerCase()), url.replaceAll(escapes, some => some.toUpperCase())]
+      : [url],
+  );
+  return [bytes, bytes.toUpperCase(), ...inBothCases];
 }
 
 /** The spellings in base64, in both alphabets: of the value alone, and inside a longer text at each of the three offsets. */
@@ -71,9 +73,12 @@ function unicodeEscaped(text: string, which: RegExp): string {
   return text.replaceAll(which, one => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-/** The spellings in a JSON string, and in a JSON string within another JSON string. */
+/** The spellings in a JSON string, and in a JSON string within another JSON string, if they differ from the text. */
 function jsonOf(text: string): string[] {
-  return jsonWriters.flatMap(write => [write(text), write(write(text))]);
+  return jsonWriters.flatMap(write => {
+    const once = write(text);
+    return once === text ? [] : [once, write(once)];
+  });
 }
 
 /** How HTML writes double and single quotes: literally, by name, or by number. */
@@ -87,9 +92,10 @@ const htmlQuotes = [
   ['&#34;', '&#39;'],
 ] as const;
 
-/** The spellings in HTML, and in HTML within a JSON string. */
+/** The spellings in HTML, and in HTML within a JSON string, if they differ from those of `jsonOf`. */
 function htmlOf(text: string): string[] {
   const marked = text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+  if (!/["']/.test(text)) return marked === text ? [] : [marked, inJson(marked)];
   return htmlQuotes.flatMap(([double, single]) => {
     const html = marked.replaceAll('"', double).replaceAll("'", single);
     return [html, inJson(html)];

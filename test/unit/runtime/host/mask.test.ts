@@ -3,6 +3,7 @@
 import { expect, test } from 'vitest';
 import { LearnedMask, Mask } from '../../../../runtime/host/wire/mask.ts';
 import { OutputTail, tailBytesMax } from '../../../../runtime/host/wire/output-tail.ts';
+import { spellingsOf } from '../../../../runtime/host/wire/spellings.ts';
 import { pack } from '../../../../runtime/packing.ts';
 import { fc } from '../../../support/seed.ts';
 
@@ -97,12 +98,89 @@ test('of several secrets none gets through, whatever overlaps', () => {
   );
 });
 
-test('the mask of a frame is kept for the next with the same secrets, and for no other', () => {
-  const first = Mask.of(pack({ a: 'the-value-of-a' }));
-  expect(Mask.of(pack({ a: 'the-value-of-a' }))).toBe(first);
-  expect(Mask.of(pack({ a: 'the-value-of-b' })).text('the-value-of-a the-value-of-b')).toBe(
-    'the-value-of-a [SECRET:a]',
+/** Searches for one spelling after the other: the places where a text or a stream has them, those of one spelling merged. */
+function placesOf(
+  spellings: readonly (string | Buffer)[],
+  said: string | Buffer,
+): (readonly [at: number, end: number])[] {
+  return spellings.flatMap(spelling => {
+    const places: [at: number, end: number][] = [];
+    for (let at = said.indexOf(spelling as string); at >= 0; at = said.indexOf(spelling as string, at + 1)) {
+      const last = places.at(-1);
+      if (last !== undefined && at < last[1]) last[1] = at + spelling.length;
+      else places.push([at, at + spelling.length]);
+    }
+    return places;
+  });
+}
+
+function maskedOneByOne(secrets: readonly (readonly [name: string, value: string])[], text: string): string {
+  const names = new Map<string, string>();
+  for (const [name, given] of secrets) for (const one of spellingsOf(given)) if (!names.has(one)) names.set(one, name);
+  const spellings = Array.from(names.keys()).sort((a, b) => b.length - a.length);
+  const hits = spellings.flatMap(one => placesOf([one], text).map(place => ({ place, name: names.get(one)! })));
+  hits.sort((a, b) => a.place[0] - b.place[0] || b.place[1] - a.place[1]);
+  let masked = '';
+  let last = { end: 0, name: '' };
+  for (const { place, name } of hits) {
+    const [at, end] = place;
+    if (end <= last.end) continue;
+    masked += text.slice(last.end, Math.max(at, last.end));
+    if (at >= last.end || name !== last.name) masked += `[SECRET:${name}]`;
+    last = { end, name };
+  }
+  return masked + text.slice(last.end);
+}
+
+function cutOneByOne(spellings: readonly Buffer[], bytes: Buffer): number {
+  const opens = (at: number) =>
+    spellings.some(one => one.length > bytes.length - at && bytes.compare(one, 0, bytes.length - at, at) === 0);
+  let cut = 0;
+  while (cut < bytes.length && !opens(cut)) cut++;
+  const places = placesOf(spellings, bytes);
+  for (let crossing: readonly [number, number] | undefined = [cut, cut]; crossing !== undefined; ) {
+    cut = crossing[0];
+    crossing = places.find(([at, end]) => at < cut && cut < end);
+  }
+  return cut;
+}
+
+test('searching for all spellings together finds what searching for each finds', () => {
+  const line = fc.string({ unit: fc.constantFrom(...'aab "é/'), minLength: 1, maxLength: 12 });
+  const lines = fc.array(line, { minLength: 1, maxLength: 4 }).map(list => list.join('\n'));
+  const piece = fc.tuple(fc.nat(), fc.nat(20), fc.nat(40));
+  const secretsOf = (values: readonly string[]) => values.map((given, i) => [`s${i}`, given] as const);
+  fc.assert(
+    fc.property(
+      fc.array(lines, { minLength: 1, maxLength: 4 }),
+      fc.array(piece, { maxLength: 8 }),
+      (values, pieces) => {
+        const spellings = values.flatMap(spellingsOf);
+        const text = pieces.map(([i, from, to]) => spellings[i % spellings.length]!.slice(from, from + to)).join('');
+        const mask = new Mask(secretsOf(values));
+        expect(mask.text(text)).toBe(maskedOneByOne(secretsOf(values), text));
+        const bytes = Buffer.from(text);
+        const wanted = cutOneByOne(
+          spellings.map(one => Buffer.from(one)),
+          bytes,
+        );
+        expect(mask.cutOf(bytes)).toBe(wanted);
+      },
+    ),
+    { numRuns: 500 },
   );
+});
+
+test('masks are cached for the next processes with the same secrets, up to a size', () => {
+  const made = Array.from({ length: 64 }, (_, i) => Mask.of([['a', `the-value-${i}-of-a`]]));
+  for (const [i, mask] of made.entries()) expect(Mask.of([['a', `the-value-${i}-of-a`]])).toBe(mask);
+  expect(Mask.of([['a', 'the-value-of-b']]).text('the-value-0-of-a the-value-of-b')).toBe(
+    'the-value-0-of-a [SECRET:a]',
+  );
+  expect(Mask.of([['a', 'the-value-0-of-a']])).not.toBe(made[0]);
+  const large = Mask.of([['large', 'x'.repeat(2 * 1024 * 1024)]]);
+  expect(Mask.of([['large', 'x'.repeat(2 * 1024 * 1024)]])).toBe(large);
+  expect(Mask.of([['a', 'the-value-63-of-a']])).not.toBe(made[63]);
 });
 
 test('a text without a value stays as it is', () => {

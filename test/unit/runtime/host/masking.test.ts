@@ -78,6 +78,28 @@ test('of a process plugin, across the chunks of its streams', async () => {
   expect(JSON.stringify([ended, stage.told])).not.toMatch(values);
 });
 
+/** Answers with very many texts, one of which is the first line of its secret. */
+const talkative = `#!${process.execPath}
+let given = '';
+process.stdin.on('data', chunk => { given += chunk; }).on('end', () => {
+  const [line] = JSON.parse(given).secrets.bundle.split('\\n');
+  const texts = Array.from({ length: 100_000 }, (_, i) => 'a text of some length, number ' + i);
+  process.stdout.write(JSON.stringify({ status: 'ok', result: { texts: [...texts, line] } }));
+});
+`;
+
+test('of a process plugin with a secret of 3,000 lines, in 100,000 texts, while its host runs other jobs', async () => {
+  const stage = new Stage()
+    .plugin('p', talkative)
+    .plugin('other', '#!/bin/sh\necho \'{"status":"ok","result":"done"}\'\n');
+  const bundle = Array.from({ length: 3_000 }, (_, i) => `a line of the bundle ${i}`).join('\n');
+  const [ended, other] = await Promise.all([stage.run('p', { secrets: { bundle } }), stage.run('other')]);
+  expect(ended.error).toBeUndefined();
+  const { texts } = ended.result as { readonly texts: readonly string[] };
+  expect(texts.slice(-2)).toEqual(['a text of some length, number 99999', '[SECRET:bundle]']);
+  expect(other.result).toBe('done');
+});
+
 test('of a process plugin whose answer is no JSON', async () => {
   const stage = new Stage().plugin('p', `#!/bin/sh\nread -r request\nprintf 'tok-5f2a9c77d1 is no JSON'\n`);
   const ended = await stage.run('p', { secrets });
