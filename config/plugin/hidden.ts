@@ -1,14 +1,17 @@
-// Paths that are hidden from plugins in bubblewrap: the state, the configuration files with their directories, and the keys.
+// Paths that are hidden from plugins in bubblewrap: the state, the backups, the exported audit trail, the configuration files with their
+// directories, and the keys.
 import { dirname } from 'node:path';
 import type { Config, PluginInstance } from '../config.ts';
 
 /**
- * Returns the plugins of the configuration. To the hidden paths of each plugin in bubblewrap it adds the state directory, the configuration files
- * with their directories, and the keys. `sealKey`: the path of the seal key; null if the path is unknown.
+ * Returns the plugins of the configuration. To the hidden paths of each plugin in bubblewrap it adds the directories of the state, the backups and
+ * the exported audit trail, the configuration files with their directories, and the keys. `sealKey`: the path of the seal key; null if the path is
+ * unknown.
  */
 export function withHidden(config: Config, sealKey: string | null): Config['plugins'] {
-  const { files, mainFile, state, vault, api, webhooks } = config;
-  const directories = [state.path, ...[mainFile, ...files].map(dirname)];
+  const { files, mainFile, state, backups, vault, api, webhooks } = config;
+  const exported = vault.auditExport === null ? [] : [vault.auditExport];
+  const directories = [state.path, backups.into, ...exported, ...[mainFile, ...files].map(dirname)];
   const known = [vault.keyFile, sealKey, api.tls?.key, webhooks.tls?.key];
   const keys = known.filter(key => typeof key === 'string');
   // The directories of the keys are not added, because the plugin may need other files in them.

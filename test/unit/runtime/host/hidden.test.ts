@@ -45,6 +45,8 @@ test.skipIf(home === null)('the state, the configuration and the keys, below /op
     'etc/parts/api.yaml',
     'etc/.env',
     'data/data.mdb',
+    'backups/2026/data.mdb',
+    'trail/audit-1-9.ndjson',
     'keys/vault.key',
     'keys/tls.key',
     'seal/seal.key',
@@ -52,7 +54,7 @@ test.skipIf(home === null)('the state, the configuration and the keys, below /op
   for (const name of secrets) put(name, secret);
   put(
     'etc/config.yaml',
-    'include: [parts]\nstate: { path: ../data }\nvault: { key_file: ../keys/vault.key }\nplugin_roots: [plugins]\n',
+    'include: [parts]\nstate: { path: ../data }\nbackups: { into: ../backups }\nvault: { key_file: ../keys/vault.key, audit_export: ../trail }\nplugin_roots: [plugins]\n',
   );
   put('etc/parts/api.yaml', 'api: { tls: { cert: ../../lib/tls.crt, key: ../../keys/tls.key } }\n');
   put('lib/tls.crt', pem('one.crt').toString());
