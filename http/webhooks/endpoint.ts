@@ -1,5 +1,6 @@
 // A webhook endpoint as a route: verifies the signature over the raw body, then reads the body, then submits one job or run
 // (docs/contract.md#webhooks).
+import { isDeepStrictEqual } from 'node:util';
 import type { Refusal, RefusedWork } from '../../actors/job/protocol.ts';
 import type { Config, WebhookEndpoint } from '../../config/config.ts';
 import { formatId } from '../../runtime/ids.ts';
@@ -67,12 +68,22 @@ export function endpointRoute(endpoint: WebhookEndpoint, config: Config, deliver
     raw: { bytesMax: bodyBytesMax, setting: 'max_body_size of the endpoint' },
     answers: { 202: { description: 'The job is on disk.', schema: accepted } },
     handle(call) {
+      if (hasChanged(endpoint, config, call.engine.config()))
+        return problem('unavailable', 'the endpoint has changed: send the delivery again');
       const bytes = call.body as Uint8Array;
       const isSigned = verify(header => call.header(header), bytes, call.nowMs());
       return isSigned ? take(call, bytes) : problem('forbidden', 'this delivery is refused');
     },
     refused: refusal => deliveryEvents.rejected(name, refusal),
   });
+}
+
+/** Whether the endpoint or its key differ in a later configuration. The body of a delivery may arrive after a reload. */
+function hasChanged(endpoint: WebhookEndpoint, config: Config, later: Config): boolean {
+  if (later === config) return false;
+  const other = later.webhooks.endpoints.find(({ path }) => path === endpoint.path);
+  const { secretRef } = endpoint;
+  return !isDeepStrictEqual(other, endpoint) || later.tokens[secretRef] !== config.tokens[secretRef];
 }
 
 function inputSchemaOf({ plugin, pipeline }: WebhookEndpoint, config: Config): JsonObject | null {

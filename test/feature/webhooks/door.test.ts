@@ -23,8 +23,12 @@ const config: Config = {
 };
 
 class Engine extends MemoryEngine {
+  current = config;
+  onConfig: () => void = () => {};
+
   override config(): Config {
-    return config;
+    this.onConfig();
+    return this.current;
   }
 }
 
@@ -58,6 +62,7 @@ afterAll(() => {
 beforeEach(() => {
   engine.refusal = null;
   engine.isStopping = false;
+  engine.current = config;
   engine.submissions.length = 0;
   told.length = 0;
   lines.length = 0;
@@ -121,6 +126,38 @@ test('a body that comes byte by byte is the body that was signed', async () => {
   expect(statuses(text)).toEqual([202]);
   expect(told).toMatchObject([{ type: 'webhook.accepted', fields: { endpoint: 'e' } }]);
 });
+
+test.each<[string, Config, number]>([
+  ['another key', { ...config, tokens: { k: keys.other } }, 503],
+  ['no endpoint', { ...config, webhooks: { ...config.webhooks, endpoints: [] } }, 503],
+  [
+    'an endpoint with a time',
+    {
+      ...config,
+      webhooks: {
+        ...config.webhooks,
+        endpoints: [{ ...config.webhooks.endpoints[0]!, timestamp: { header: 'X-Time', toleranceMs: 1_000 } }],
+      },
+    },
+    503,
+  ],
+  ['other settings', { ...structuredClone(config), tokens: { k: key, more: keys.other } }, 202],
+])(
+  'after a reload with %s, a delivery whose body is still arriving gets the right answer',
+  async (_, reloaded, status) => {
+    const hasBegun = new Promise<void>(resolve => {
+      engine.onConfig = resolve;
+    });
+    const sender = begin(Buffer.byteLength(body), 0);
+    await hasBegun;
+    engine.current = reloaded;
+    sender.socket.write(body);
+    await expect.poll(() => isAnswered(sender.answer)).toBe(true);
+    expect(statuses(sender.answer)).toEqual([status]);
+    expect(engine.submissions).toHaveLength(status === 202 ? 1 : 0);
+    if (status === 503) expect(sender.answer).toContain('the endpoint has changed: send the delivery again');
+  },
+);
 
 test('a refused delivery ends neither its connection nor the one behind it', async () => {
   const forged = whole.replace(/X-Signature: ./, 'X-Signature: ').replace('é', 'e');
