@@ -16,6 +16,7 @@ import {
   endLine,
   entryLine,
   headLine,
+  vaultMark,
 } from './records/trail-file.ts';
 import type { Vault } from './vault.ts';
 
@@ -113,7 +114,7 @@ export class AuditPruning {
       ...job,
       // Records that are written during the pruning are kept.
       through: Math.min(job.through, auditEnd.seq),
-      file: directory === null ? null : { directory, first: after.seq + 1, mark },
+      file: directory === null ? null : { directory, first: after.seq + 1, vault: vaultMark(vault.keyring), mark },
       after,
       exported: after,
       isExported: false,
@@ -137,7 +138,9 @@ export class AuditPruning {
       job.exported = segment.end;
       const lines = segment.entries.map(entryLine).join('');
       const isFirst = records === 0;
-      this.#write(turn, () => (isFirst ? beginExport(file, headLine(after) + lines) : continueExport(file, lines)));
+      this.#write(turn, () =>
+        isFirst ? beginExport(file, headLine(after) + lines, turn.nowUs / 1000) : continueExport(file, lines),
+      );
       return;
     }
     job.isExported = true;

@@ -3,9 +3,9 @@
 //   {"first":5,"after":"<code of record 4>"}                head
 //   {"seq":5,"code":"<code>","record":{…}}   one line for each record, in order
 //   {"last":9,"seal":"<keyed hash>"}                      closing line: the hash covers first, after, last and the last code
-import { createHmac } from 'node:crypto';
+import { createHash, createHmac } from 'node:crypto';
 import { constants } from 'node:fs';
-import { mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type AuditEntry, codeBytes, codeOf, seqKey } from './audit.ts';
 import { type AuditEnd, auditKeyOf, type Keyring } from './keyring.ts';
@@ -13,6 +13,8 @@ import { type AuditEnd, auditKeyOf, type Keyring } from './keyring.ts';
 const fileMode = 0o600;
 const directoryMode = 0o700;
 const partialEnd = '.partial';
+/** A partial file of another vault that was not written to for this long belongs to an interrupted export. */
+const partialMsMax = 86_400_000;
 
 export function headLine(after: AuditEnd): string {
   return line({ first: after.seq + 1, after: hex(after.code) });
@@ -116,32 +118,85 @@ function bytesOf(value: unknown): Buffer | null {
   return bytes?.length === codeBytes ? bytes : null;
 }
 
-/** A file to which the service exports: `audit-<first>-<mark>.partial`, renamed to `audit-<first>-<last>.ndjson` when it is complete. */
-export type ExportTarget = { readonly directory: string; readonly first: number; readonly mark: string };
+/**
+ * A file to which the service exports: `audit-<first>-<vault>-<mark>.partial`, renamed to `audit-<first>-<last>.ndjson` when it is complete. `vault`
+ * distinguishes the vaults that export to one directory, and `mark` the exports of a vault.
+ */
+export type ExportTarget = {
+  readonly directory: string;
+  readonly first: number;
+  readonly vault: string;
+  readonly mark: string;
+};
 
-function partialOf({ directory, first, mark }: ExportTarget): string {
-  return join(directory, `audit-${first}-${mark}${partialEnd}`);
+/** A text that identifies the vault, also after its keys were rotated. It does not reveal any key. */
+export function vaultMark(keyring: Keyring): string {
+  return markOf(createHmac('sha256', auditKeyOf(keyring, 1)).update('headgate vault mark\0').digest());
+}
+
+function markOf(bytes: Uint8Array): string {
+  return hex(bytes).slice(0, 12);
+}
+
+function partialOf({ directory, first, vault, mark }: ExportTarget): string {
+  return join(directory, `audit-${first}-${vault}-${mark}${partialEnd}`);
 }
 
 /** Creates the directory if it is missing, removes the partial files of interrupted exports, and begins a file. */
-export async function beginExport(target: ExportTarget, lines: string): Promise<void> {
-  const { directory } = target;
+export async function beginExport(target: ExportTarget, lines: string, nowMs: number): Promise<void> {
+  const { directory, vault } = target;
   await mkdir(directory, { recursive: true, mode: directoryMode });
   for (const name of await readdir(directory)) {
-    if (name.startsWith('audit-') && name.endsWith(partialEnd)) await rm(join(directory, name), { force: true });
+    if (!name.startsWith('audit-') || !name.endsWith(partialEnd)) continue;
+    const path = join(directory, name);
+    const isOver = name.includes(`-${vault}-`) || (await changedMs(path)) < nowMs - partialMsMax;
+    if (isOver) await rm(path, { force: true });
   }
   await writeNew(partialOf(target), lines);
+}
+
+/** When the file was last written to. If it has been removed meanwhile, the result is infinite. */
+async function changedMs(path: string): Promise<number> {
+  return (await unlessMissing(stat(path)))?.mtimeMs ?? Number.POSITIVE_INFINITY;
 }
 
 export async function continueExport(target: ExportTarget, lines: string): Promise<void> {
   await appendTo(partialOf(target), lines);
 }
 
-/** Completes the file. When the promise resolves, the file is on disk under its final name. */
+/**
+ * Completes the file. When the promise resolves, the file is on disk under its final name: `audit-<first>-<last>.ndjson`, or, if a file with other
+ * records has this name, `audit-<first>-<last>-<mark>.ndjson`. An export that is repeated after a crash gets the name that it had.
+ */
 export async function endExport(target: ExportTarget, last: number, end: string): Promise<void> {
   const partial = partialOf(target);
   await appendTo(partial, end);
-  await putInPlace(partial, join(target.directory, `audit-${target.first}-${last}.ndjson`));
+  const name = join(target.directory, `audit-${target.first}-${last}`);
+  const isTaken = !(await endsWith(`${name}.ndjson`, end));
+  const mark = markOf(createHash('sha256').update(end).digest());
+  await putInPlace(partial, isTaken ? `${name}-${mark}.ndjson` : `${name}.ndjson`);
+}
+
+/** Whether a file ends with this closing line, whose keyed hash covers all records, or does not exist. */
+async function endsWith(path: string, end: string): Promise<boolean> {
+  const handle = await unlessMissing(open(path, 'r'));
+  if (handle === null) return true;
+  try {
+    const wanted = Buffer.from(end);
+    const { size } = await handle.stat();
+    const found = Buffer.alloc(wanted.length);
+    await handle.read(found, 0, found.length, Math.max(0, size - found.length));
+    return found.equals(wanted);
+  } finally {
+    await handle.close();
+  }
+}
+
+function unlessMissing<T>(result: Promise<T>): Promise<T | null> {
+  return result.catch(error => {
+    if (error.code === 'ENOENT') return null;
+    throw error;
+  });
 }
 
 /** Writes a new file. Fails if the file exists. */

@@ -1,6 +1,15 @@
 // The audit trail is bounded: what is pruned was verified, and exported where that is wanted; the rest still verifies, and so do the files.
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MessageChannel } from 'node:worker_threads';
@@ -215,6 +224,30 @@ test('wherever a prune is cut off, no record is lost, and the next one continues
     expect(kept()[0]!.seq).toBe(2 + old);
     expect(readdirSync(exportsOf(place)).filter(name => name.endsWith('.partial'))).toEqual([]);
   }
+});
+
+test('files of other vaults in the same directory stay: complete ones, and partial ones for a day', async () => {
+  const [place, other] = [agedVault(), agedVault()];
+  const directory = exportsOf(place);
+  const at = (name: string) => join(directory, name);
+  const names = () => readdirSync(directory).sort();
+  await exporting(place);
+  const first = `audit-1-${1 + old}.ndjson`;
+  expect(names()).toEqual([first]);
+  const records = trail(other).records.slice(0, 1 + old);
+  const partials = ['audit-1-another-running.partial', 'audit-1-another-interrupted.partial'];
+  for (const name of partials) writeFileSync(at(name), '');
+  const dayAgo = new Date(nowUs / 1000 - 25 * 3_600_000);
+  utimesSync(at(partials[1]!), dayAgo, dayAgo);
+  const secondPattern = new RegExp(`^audit-1-${1 + old}-[0-9a-f]{12}\\.ndjson$`);
+  const second = () => names().find(name => secondPattern.test(name)) ?? '';
+  // The first exports of the other vault are cut off: the last of them before any record was removed.
+  for (let turnsMax = 1; second() === '' && turnsMax < 20; turnsMax++)
+    await prune(other, { ...call, directory, turnsMax });
+  await prune(other, { ...call, directory });
+  expect(names()).toEqual([first, second(), partials[0]].sort());
+  expect(inFiles(place, [at(first)]).broken).toBe(null);
+  expect(inFiles(other, [at(second())])).toEqual({ records, broken: null });
 });
 
 test('what cannot be written is not removed', async () => {
