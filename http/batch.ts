@@ -149,7 +149,7 @@ class Reading {
       const found = bytes.indexOf(newline, this.#at);
       const end = found < 0 ? bytes.length : found;
       const start = this.#at;
-      yield* this.#skipSpace(end);
+      while (!this.#skipSpace(end)) yield;
       if (this.#at < end) this.#take(start, end);
       this.#at = end + 1;
       if (this.#isPauseDue()) yield;
@@ -202,13 +202,14 @@ class Reading {
     if ((yield* this.#peek()) === listEnd) this.#at++;
     else {
       for (let more = true; more && !this.#isEnough; ) {
-        yield* this.#peek();
+        while (!this.#skipSpace()) yield;
         const start = this.#at;
         while (!this.#toValueEnd()) yield;
         if (this.#at === start) throw malformed('a payload', start);
         this.#take(start, this.#at);
         if (this.#isPauseDue()) yield;
-        more = (yield* this.#peek()) === comma;
+        while (!this.#skipSpace()) yield;
+        more = this.#bytes[this.#at] === comma;
         if (more) this.#at++;
         else yield* this.#expect(listEnd, '"," or "]"');
       }
@@ -300,17 +301,15 @@ class Reading {
 
   /** Skips space. Returns the next byte without taking it, or undefined at the end of the body. */
   *#peek(): Sliced<number | undefined> {
-    yield* this.#skipSpace(this.#bytes.length);
+    while (!this.#skipSpace()) yield;
     return this.#bytes[this.#at];
   }
 
-  *#skipSpace(end: number): Sliced<void> {
-    let pauseAt = this.#at + bytesPerPause;
-    for (; this.#at < end && isSpace(this.#bytes[this.#at]!); this.#at++) {
-      if (this.#at < pauseAt) continue;
-      pauseAt += bytesPerPause;
-      yield;
-    }
+  /** Skips at most `bytesPerPause` bytes of space. False: there may be more of it. */
+  #skipSpace(end = this.#bytes.length): boolean {
+    const pauseAt = Math.min(this.#at + bytesPerPause, end);
+    while (this.#at < pauseAt && isSpace(this.#bytes[this.#at]!)) this.#at++;
+    return this.#at < pauseAt || pauseAt === end;
   }
 
   *#expect(byte: number, wanted = `"${String.fromCharCode(byte)}"`): Sliced<void> {
