@@ -1,6 +1,7 @@
 // The bundled `http` keeps to public addresses: classes of addresses, ways of writing them, and names that resolve to them.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { cyclesOf } from '../../support/deep.ts';
 import { importBundled } from './fixture.ts';
 
 type Found = { readonly address: string; readonly family: number };
@@ -123,13 +124,13 @@ test('an IPv4 address is of the same kind however it is mapped into IPv6', () =>
     for (const mapped of [`::ffff:${address}`, `::ffff:${hex}`, `0:0:0:0:0:FFFF:${hex}`, `64:ff9b::${hex}`])
       expect(kindOfAddress(mapped)).toBe(kindOfAddress(address));
   });
-  fc.assert(check, { numRuns: 300 });
+  fc.assert(check, { numRuns: cyclesOf({ deep: 300, quick: 100 }) });
 });
 
 test('no text makes it throw', () => {
   fc.assert(
     fc.property(fc.stringMatching(/^[\d.:a-f%]{0,40}$/), text => void kindOfAddress(text)),
-    { numRuns: 500 },
+    { numRuns: cyclesOf({ deep: 500, quick: 100 }) },
   );
 });
 

@@ -10,6 +10,7 @@ import {
   patternOf,
   sampleOf,
 } from '../../../actors/index/records/fingerprint.ts';
+import { cyclesOf } from '../../support/deep.ts';
 import { fc } from '../../support/seed.ts';
 
 test.each([
@@ -141,7 +142,7 @@ test('lines that differ only in numbers have one pattern', () => {
       const [a, b] = [0, 1].map(which => parts.map(part => part[which]).join(between)) as [string, string];
       if (differInNumbers(a, b)) expect(patternOf(b)).toBe(patternOf(a));
     }),
-    { numRuns: 2_000 },
+    { numRuns: cyclesOf({ deep: 2_000, quick: 400 }) },
   );
 });
 

@@ -6,6 +6,7 @@ import { expect, test } from 'vitest';
 import { loadConfig } from '../../../config/load.ts';
 import { encodeLock, type Lock, openLock } from '../../../config/seal/lock.ts';
 import { diskFiles } from '../../../config/source/files.ts';
+import { cyclesOf } from '../../support/deep.ts';
 import { load, makeSealed, optionsOf } from './sealed.ts';
 
 const key = Buffer.alloc(32, 7);
@@ -48,7 +49,7 @@ test('no byte of a lock can be changed, added or left out', () => {
       const other = Buffer.concat([whole.subarray(0, from), bytes, whole.subarray(Math.max(from, to))]);
       expect(openLock(other, key) === null).toBe(!other.equals(whole));
     }),
-    { numRuns: 500 },
+    { numRuns: cyclesOf({ deep: 500, quick: 100 }) },
   );
 });
 
@@ -63,7 +64,7 @@ test('a load refuses a lock that was changed anywhere, and never throws', () => 
       writeFileSync(sealed.lockFile, other);
       expect(load(sealed).ok).toBe(other.equals(whole));
     }),
-    { numRuns: 50 },
+    { numRuns: cyclesOf({ deep: 50, quick: 20 }) },
   );
 });
 

@@ -5,6 +5,7 @@ import { JournalFollower } from '../../../actors/index/journal-follower.ts';
 import { SearchIndex } from '../../../actors/index/search-index.ts';
 import { openLists } from '../../../service/reads/lists.ts';
 import type { LogPage } from '../../../service/reads/reads.ts';
+import { cyclesOf } from '../../support/deep.ts';
 import { openMemoryIndex } from '../../support/memory-store.ts';
 import { fc } from '../../support/seed.ts';
 import { inSlices } from '../../support/slices.ts';
@@ -118,6 +119,6 @@ test('no text is a syntax error', async () => {
       const { total } = await inSlices(lists.logs({ ...none, query, limit: 1, before: null }), () => {});
       expect(total).toBeLessThanOrEqual(1);
     }),
-    { numRuns: 1000 },
+    { numRuns: cyclesOf({ deep: 1_000, quick: 200 }) },
   );
 });

@@ -13,7 +13,7 @@ export type Storage = { readonly store: Store; readonly index: Store<IndexTable>
 export const storages: readonly [name: string, runs: number, open: () => Storage][] = [
   [
     'memory',
-    cyclesOf({ deep: 300, quick: 80 }),
+    cyclesOf({ deep: 300, quick: 40 }),
     () => ({ store: openMemoryStore(), index: openMemoryIndex(), close() {} }),
   ],
   ['disk', cyclesOf({ deep: 8, quick: 4 }), openDisk],

@@ -22,7 +22,7 @@ import { type Known, operationRequests, validRequests } from './valid.ts';
 import { type Reply, Wire } from './wire.ts';
 
 /** The number of requests to each HTTP server. */
-const requestsCount = cyclesOf({ deep: 10_240, quick: 640 });
+const requestsCount = cyclesOf({ deep: 10_240, quick: 320 });
 const inFlight = 16;
 const findingsMax = 10;
 /** How long the event loop may stand still, in CPU time of its thread: the clock would also count other work of the machine. */

@@ -68,7 +68,7 @@ describe('merging', () => {
         without++;
         expect(plainValue(left)).toEqual(plainValue(right));
       }),
-      { numRuns: cyclesOf({ deep: 300, quick: 100 }) },
+      { numRuns: cyclesOf({ deep: 300, quick: 40 }) },
     );
     expect(without).toBeGreaterThan(20);
   });
@@ -164,7 +164,7 @@ commands: [{ name: handle }]
           check(Buffer.from(''), bytes);
         },
       ),
-      { numRuns: cyclesOf({ deep: 300, quick: 100 }) },
+      { numRuns: cyclesOf({ deep: 300, quick: 40 }) },
     );
   });
 
@@ -174,7 +174,7 @@ commands: [{ name: handle }]
     const documents = fc.dictionary(fc.constantFrom(...names, 'zzz'), valueWith(inner), { maxKeys: 5 });
     fc.assert(
       fc.property(documents, document => check(Buffer.from(stringify(document)))),
-      { numRuns: cyclesOf({ deep: 500, quick: 150 }) },
+      { numRuns: cyclesOf({ deep: 500, quick: 50 }) },
     );
   });
 
@@ -196,7 +196,7 @@ commands: [{ name: handle }]
         };
         check(Buffer.from(''), Buffer.from(stringify({ ...known, commands })));
       }),
-      { numRuns: cyclesOf({ deep: 300, quick: 100 }) },
+      { numRuns: cyclesOf({ deep: 300, quick: 40 }) },
     );
   });
 });

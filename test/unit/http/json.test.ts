@@ -152,7 +152,7 @@ describe('readJson', () => {
         const reading = readJson(bytes(written));
         expect(reading).toEqual({ kind: 'value', value });
       }),
-      { numRuns: cyclesOf({ deep: 2_000, quick: 1_000 }) },
+      { numRuns: cyclesOf({ deep: 2_000, quick: 300 }) },
     );
   });
 
@@ -195,14 +195,14 @@ describe('readJson', () => {
         if (reading.kind === 'value') expect([isJson, reading.value]).toEqual([true, value]);
         else if (isJson) expect(reading.message).toMatch(/twice/);
       }),
-      { numRuns: cyclesOf({ deep: 20_000, quick: 5_000 }) },
+      { numRuns: cyclesOf({ deep: 20_000, quick: 1_500 }) },
     );
   });
 
   test('any bytes are refused or read, and never throw', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 40 }), raw => void readJson(raw)),
-      { numRuns: cyclesOf({ deep: 5_000, quick: 2_000 }) },
+      { numRuns: cyclesOf({ deep: 5_000, quick: 500 }) },
     );
   });
 });

@@ -68,7 +68,7 @@ it('answers reads and scans like a sorted map, after any commits', () => {
         }
       },
     ),
-    { numRuns: cyclesOf({ deep: 60, quick: 20 }) },
+    { numRuns: cyclesOf({ deep: 60, quick: 10 }) },
   );
 });
 
@@ -136,7 +136,7 @@ describe.each<[string, () => Store]>([
         store.refresh();
         expect(allReads(store, writes)).toEqual(after);
       }),
-      { numRuns: cyclesOf({ deep: 40, quick: 10 }) },
+      { numRuns: cyclesOf({ deep: 40, quick: 4 }) },
     );
   });
 });

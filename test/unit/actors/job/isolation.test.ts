@@ -52,7 +52,7 @@ it('charges nobody but plugins that end hosts, whatever else runs beside them', 
       const expected = owners.map(name => (name.startsWith('killer') ? 'failed 1' : 'succeeded 1'));
       expect(world.accepted.map(id => statusOf(world, id))).toEqual(expected);
     }),
-    { numRuns: cyclesOf({ deep: 50, quick: 20 }) },
+    { numRuns: cyclesOf({ deep: 50, quick: 10 }) },
   );
 });
 

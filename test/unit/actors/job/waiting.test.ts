@@ -5,6 +5,7 @@ import type { OpenAttempt } from '../../../../actors/job/open-attempt.ts';
 import { keyText, OpenBlock } from '../../../../actors/job/records/open.ts';
 import { Retries } from '../../../../actors/job/times/retries.ts';
 import { Dice } from '../../../service/simulation/dice.ts';
+import { cyclesOf } from '../../../support/deep.ts';
 
 const blockOf = (number: number) => {
   const key = Buffer.alloc(12);
@@ -20,7 +21,7 @@ test('retries come soonest first, without those that were removed, as in a plain
   const blocks = [1, 2, 3].map(blockOf);
   const retries = new Retries();
   let plain: OpenAttempt[] = [];
-  for (let step = 0; step < 20_000; step++) {
+  for (let step = 0; step < cyclesOf({ deep: 20_000, quick: 8_000 }); step++) {
     const kind = dice.below(step % 4000 < 2000 ? 3 : 8);
     const [open, index] = [dice.pick(blocks), dice.below(1024)];
     const known = plain.find(job => job.open === open && job.index === index);

@@ -279,7 +279,7 @@ describe('a run from what had failed', () => {
         expect(stage.leftovers() + stage.store.count('reuse_index') + stage.store.count('reuse_needs')).toBe(0);
         expect([...stage.store.keys('reused', reusedOf(idle.run.id))].length).toBeGreaterThan(0);
       }),
-      { numRuns: cyclesOf({ deep: 40, quick: 15 }) },
+      { numRuns: cyclesOf({ deep: 40, quick: 8 }) },
     );
   });
 });

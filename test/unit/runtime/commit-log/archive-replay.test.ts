@@ -10,6 +10,7 @@ import { copyLedger, openCopy } from '../../../../runtime/store/copies.ts';
 import { type LedgerStore, openStore } from '../../../../runtime/store/ledger-store.ts';
 import { seededRandom } from '../../../service/crash/random.ts';
 import { until } from '../../../service/gateway/until.ts';
+import { cyclesOf } from '../../../support/deep.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'headgate-archive-replay-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
@@ -75,7 +76,7 @@ test('each turn is there from its time on, and a lost segment ends the log', { t
   await store.archived();
   store.close();
 
-  for (let n = 0; n < times.length; n += 4)
+  for (let n = 0; n < times.length; n += cyclesOf({ deep: 4, quick: 12 }))
     expect(await asOf(times[n]!), names[n]!).toEqual({ names: names.slice(0, n + 1), goesOn: n < times.length - 1 });
   expect(await asOf(times.at(-1)!)).toEqual({ names, goesOn: false });
 

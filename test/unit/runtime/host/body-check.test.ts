@@ -12,6 +12,7 @@ import {
 } from '../../../../runtime/host/wire/outcome.ts';
 import { pack } from '../../../../runtime/packing.ts';
 import { skipValue } from '../../../../runtime/splice.ts';
+import { cyclesOf } from '../../../support/deep.ts';
 
 const value = fc.jsonValue({ maxDepth: 3 }).map(pack);
 const text = fc.string({ unit: 'binary', maxLength: 40 }).map(said => Buffer.from(said));
@@ -66,7 +67,7 @@ it('finds any change that would lead a reader astray', () => {
       const { error, stderr, ...packed } = decodeBody(changed);
       for (const each of Object.values(packed)) expect(skipValue(each!, 0)).toBe(each!.length);
     }),
-    { numRuns: 1000 },
+    { numRuns: cyclesOf({ deep: 1_000, quick: 300 }) },
   );
 });
 

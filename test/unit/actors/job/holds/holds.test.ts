@@ -249,6 +249,6 @@ it('plugins that come and go charge nothing and run nothing twice, whatever is k
       expect([world.runs.length, world.strays.length]).toEqual([world.accepted.length, 0]);
       expect(world.store.count('holds')).toBe(0);
     }),
-    { numRuns: cyclesOf({ deep: 60, quick: 20 }) },
+    { numRuns: cyclesOf({ deep: 60, quick: 10 }) },
   );
 });
