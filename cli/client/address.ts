@@ -1,5 +1,5 @@
 // Finds out at which address, and with which API tokens, the command line calls the service.
-import { statSync } from 'node:fs';
+import { lstatSync, statSync } from 'node:fs';
 import { hostname, networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import type { ClientAccess } from '../../config/access.ts';
@@ -33,13 +33,17 @@ export type Address = {
 const tokensMax = 8;
 
 /**
- * The address comes from the first of these sources that is present: `--url`, `HEADGATE_URL`, the configuration (`locate`). The API token
- * is `HEADGATE_TOKEN`. Without this variable, the tokens from the configuration (`tokensOf`) are tried, but only at the address from the
- * same configuration. Throws a `CommandFailure` if no source has a usable address.
+ * The address comes from the first of these sources that is present: `--url`, `HEADGATE_URL`, the configuration (`locate`). The only token
+ * is `token`, by default `HEADGATE_TOKEN`. Without it, the tokens from the configuration (`tokensOf`) are tried, but only at the address
+ * from the same configuration. A configuration of another user that nobody named (`isForeign`) gets no token at all. Throws a
+ * `CommandFailure` if no source has a usable address.
  */
-export async function findAddress({ url, config: path }: AddressOptions, io: Io): Promise<Address> {
+export async function findAddress(
+  { url, config: path }: AddressOptions,
+  io: Io,
+  token = io.env['HEADGATE_TOKEN'] || null,
+): Promise<Address> {
   const named = url ?? (io.env['HEADGATE_URL'] || undefined);
-  const token = io.env['HEADGATE_TOKEN'] || null;
   if (named !== undefined) {
     const source = url === undefined ? 'HEADGATE_URL' : '--url';
     const tokenHint = `no token was sent to the service that ${source} names: set HEADGATE_TOKEN`;
@@ -55,8 +59,12 @@ export async function findAddress({ url, config: path }: AddressOptions, io: Io)
     const detail = `${access}\nyou can also name the service with --url or HEADGATE_URL`;
     throw failure(exitStatus.config, 'invalid_configuration', 'There is no configuration', detail);
   }
-  const isOthers = path === undefined && isForeign(access.mainFile, io);
-  return { ...locate(access), ...(token === null ? tokensOf(access, isOthers) : given(token)) };
+  if (path === undefined && isForeign(access.mainFile, io)) {
+    const way = token === null ? 'or set HEADGATE_TOKEN and name the service with --url' : 'or the service with --url';
+    const tokenHint = `no token was sent: ${access.mainFile} belongs to another user; name it with --config, ${way}`;
+    return { ...locate(access), tokens: [], tokenHint };
+  }
+  return { ...locate(access), ...(token === null ? tokensOf(access) : given(token)) };
 }
 
 type Tokens = Pick<Address, 'tokens' | 'tokenHint'>;
@@ -118,15 +126,9 @@ function isOwn(host: string): boolean {
 
 /**
  * At most `tokensMax` API tokens: the unexpired tokens of the configuration, with scope `*` first, then the local token
- * from the state directory. There are none if `isOthers`, which means that a configuration of another user was found in
- * the working directory.
+ * from the state directory.
  */
-function tokensOf({ mainFile, statePath, tokens: { value, doubts } }: ClientAccess, isOthers: boolean): Tokens {
-  const way = 'or set HEADGATE_TOKEN';
-  if (isOthers) {
-    const tokenHint = `no token was sent: ${mainFile} belongs to another user; name it with --config, ${way}`;
-    return { tokens: [], tokenHint };
-  }
+function tokensOf({ mainFile, statePath, tokens: { value, doubts } }: ClientAccess): Tokens {
   const current = value.filter(({ expiresAtMs }) => expiresAtMs === null || expiresAtMs > Date.now());
   const ordered = [...current].sort((a, b) => Number(b.scopes.includes('*')) - Number(a.scopes.includes('*')));
   const tokens = ordered.slice(0, tokensMax - 1).map(({ token }) => token);
@@ -137,7 +139,7 @@ function tokensOf({ mainFile, statePath, tokens: { value, doubts } }: ClientAcce
   } catch (error) {
     unread.push((error as Error).message);
   }
-  if (unread.length > 0) return { tokens, tokenHint: `cannot read a token: ${summary(unread)}; ${way}` };
+  if (unread.length > 0) return { tokens, tokenHint: `cannot read a token: ${summary(unread)}; or set HEADGATE_TOKEN` };
   const nowhere = `no token was sent: neither ${mainFile} nor ${statePath.value} has a valid one; set HEADGATE_TOKEN`;
   return { tokens, tokenHint: tokens.length > 0 ? null : nowhere };
 }
@@ -147,12 +149,12 @@ function summary(doubts: readonly string[]): string {
 }
 
 /**
- * Whether the configuration was found in the working directory and belongs to neither the caller nor root. Such a file could name an
- * environment variable of the caller, or a state directory, as the source of an API token. The command would then send the token to a
- * listener of the file's owner.
+ * Whether the configuration was found in the working directory, and the file, or a link in its place, belongs to neither the caller nor
+ * root. The owner decides where the calls go, and which environment variable of the caller or which state directory is the source of an
+ * API token: includes are found beside a link, and not beside the file that it leads to.
  */
 function isForeign(mainFile: string, { cwd, env }: Io): boolean {
   const own = process.geteuid?.();
   if (own === undefined || env['HEADGATE_CONFIG'] || mainFile !== join(cwd, 'config.yaml')) return false;
-  return ![0, own].includes(statSync(mainFile).uid);
+  return [lstatSync(mainFile), statSync(mainFile)].some(({ uid }) => uid !== 0 && uid !== own);
 }

@@ -6,16 +6,18 @@ import { type AddressOptions, findAddress } from './address.ts';
 import { Client } from './client.ts';
 import { type ClientCall, clientCommand } from './connect.ts';
 
-/** Makes a client that sends the vault's admin token, because API tokens give no access to the vault. */
+/**
+ * Makes a client that sends the vault's admin token, because API tokens give no access to the vault. Throws if the token must not be sent
+ * to the address: without it no route would answer, and the call could contain a secret.
+ */
 export async function connectVault({ options, io, out }: CommandCall<AddressOptions>): Promise<Client> {
   const token = io.env['SERVICE_VAULT_TOKEN'] || null;
-  if (token === null) {
-    const detail = 'set SERVICE_VAULT_TOKEN to the admin token that "headgate vault init" printed';
-    throw failure(exitStatus.denied, 'no_admin_token', 'No admin token', detail);
-  }
-  const address = await findAddress(options, io);
+  const refuse = (detail: string) => failure(exitStatus.denied, 'no_admin_token', 'No admin token', detail);
+  if (token === null) throw refuse('set SERVICE_VAULT_TOKEN to the admin token that "headgate vault init" printed');
+  const address = await findAddress(options, io, token);
+  if (address.tokens.length === 0) throw refuse(address.tokenHint!);
   out.note(...address.notes);
-  return new Client({ ...address, tokens: [token], tokenHint: null });
+  return new Client(address);
 }
 
 /** Declares a command whose client uses the vault's admin token. */

@@ -20,8 +20,9 @@ const preface = `# The command line
 - The token is \`HEADGATE_TOKEN\`, else the tokens of the configuration (scope \`*\` first, at most 7), then the token in
   \`<state.path>/api-token\`, which \`init\` or the first start created. If the service refuses one, the command tries the next. If it
   refuses all, a line on stderr names the tokens that could not be read.
-- Tokens of a configuration go only to the service of that configuration, never to \`--url\` or \`HEADGATE_URL\`. Tokens in a
-  \`./config.yaml\` that belongs to another user (other than root) are sent only if \`--config\` names that file.
+- Tokens of a configuration go only to the service of that configuration, never to \`--url\` or \`HEADGATE_URL\`.
+- If \`./config.yaml\`, or a link in its place, belongs to another user (other than root), no token is sent, not even \`HEADGATE_TOKEN\`.
+  Name the file with \`--config\` or \`HEADGATE_CONFIG\`, or the service with \`--url\` or \`HEADGATE_URL\`.
 - The routes of the vault accept only the token in \`SERVICE_VAULT_TOKEN\`.
 - Secret values come from stdin (one newline at the end is dropped) or from a prompt that does not echo. No option takes one:
   every user of the machine can read arguments.

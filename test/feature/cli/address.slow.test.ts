@@ -1,8 +1,18 @@
 // Where the command calls and with what tokens, also where the configuration is wrong or needs variables that only the service has.
-import { chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chownSync,
+  lchownSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { dirname, join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { findAddress } from '../../../cli/client/address.ts';
 import { processIo } from '../../../cli/io.ts';
 import { leaveAddress } from '../../../cli/start/running.ts';
@@ -161,19 +171,63 @@ test('a token that is not in force yet does not stop the reload that brings it',
     expect(await headgate(['reload', '--config', gateway.directory])).toMatchObject({ status: 0, stderr: '' });
 });
 
-test.skipIf(process.getuid?.() !== 0)(
-  'tokens of a configuration that another user has put into the working directory are not sent',
-  async () => {
-    const directory = configuration(
-      `api: { listen: 127.0.0.1:8123, auth: { tokens: [{ token: "\${HOME_SECRET}", scopes: ["*"] }] } }`,
-    );
+describe.skipIf(process.getuid?.() !== 0)(
+  'a configuration that another user has put into the working directory',
+  () => {
+    const api = `api: { listen: 127.0.0.1:8123, auth: { tokens: [{ token: "\${HOME_SECRET}", scopes: ["*"] }] } }`;
     const env = { HOME_SECRET: 'a-value-of-the-caller' };
-    chownSync(join(directory, 'config.yaml'), 1234, 1234);
-    expect(await address({}, env, directory)).toMatchObject({
-      tokens: [],
-      tokenHint: expect.stringContaining('another user'),
+
+    test.each([
+      ['a file', (file: string) => chownSync(file, 1234, 1234)],
+      [
+        'a link to a file of root, beside which are the includes',
+        (file: string) => {
+          const target = configuration('include: [api.yaml]');
+          rmSync(file);
+          symlinkSync(join(target, 'config.yaml'), file);
+          lchownSync(file, 1234, 1234);
+          writeFileSync(join(dirname(file), 'api.yaml'), api);
+        },
+      ],
+      [
+        'a link of root to a file of the other user',
+        (file: string) => {
+          renameSync(file, join(dirname(file), 'other.yaml'));
+          chownSync(join(dirname(file), 'other.yaml'), 1234, 1234);
+          symlinkSync('other.yaml', file);
+        },
+      ],
+    ])('gets no token, unless it is named: %s', async (_, give) => {
+      const directory = configuration(api);
+      give(join(directory, 'config.yaml'));
+      for (const more of [{}, { HEADGATE_TOKEN: 'mine' }]) {
+        const tokenHint = expect.stringMatching(/belongs to another user; name it with --config, or .* --url$/);
+        const found = { url: 'http://127.0.0.1:8123', tokens: [], tokenHint };
+        expect(await address({}, { ...env, ...more }, directory)).toMatchObject(found);
+      }
+      const own = ['a-value-of-the-caller', local];
+      expect(await address({ config: directory }, env)).toMatchObject({ tokens: own });
+      expect(await address({}, { ...env, HEADGATE_CONFIG: directory }, directory)).toMatchObject({ tokens: own });
+      const given = { HEADGATE_TOKEN: 'mine' };
+      expect(await address({ config: directory }, given, directory)).toMatchObject({ tokens: ['mine'] });
+      expect(await address({ url: 'http://127.0.0.1:8123' }, given, directory)).toMatchObject({ tokens: ['mine'] });
     });
-    expect(await address({ config: directory }, env)).toMatchObject({ tokens: ['a-value-of-the-caller', local] });
+
+    test('gets no token of the vault, and no secret', async () => {
+      const cwd = configuration('api: { listen: 127.0.0.1:1 }');
+      chownSync(join(cwd, 'config.yaml'), 1234, 1234);
+      const set = (...more: string[]) => {
+        const stdin = canary('a secret for the vault');
+        return headgate(['vault', 'secret', 'set', 's', ...more], {
+          cwd,
+          stdin,
+          env: { SERVICE_VAULT_TOKEN: 'admin' },
+        });
+      };
+      const { status, stderr } = await set();
+      expect([status, stderr]).toEqual([3, expect.stringContaining('belongs to another user; name it with --config')]);
+      expect((await set('--config', cwd)).status).toBe(69);
+    });
   },
 );
 
