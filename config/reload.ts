@@ -7,7 +7,7 @@ import { restartSettings } from './section/restart.ts';
 import { defaultKeyFile } from './section/service.ts';
 
 export type ReloadComparison = {
-  /** The keys of settings that changed and need a restart. */
+  /** The keys of settings that changed and need a restart; or of a section that is kept as a whole. */
   readonly kept: readonly string[];
   /** The new configuration, with the old values of the settings in `kept`. */
   readonly config: Config;
@@ -28,6 +28,12 @@ export function compareForReload(old: Config, next: Config): ReloadComparison {
     kept.push(key);
     const { [property]: _, ...others } = merged[section]!;
     merged[section] = Object.freeze(value === undefined ? others : { ...others, [property]: value });
+  }
+  // The log is kept from the oldest scheduled backup on. Without a schedule it would grow without end, in a directory that the new
+  // configuration may not name; `readBackups` refuses such a section. So the old section stays as a whole.
+  if (kept.includes('backups.log') && old.backups.log && next.backups.everyMs === null) {
+    merged['backups'] = before['backups']!;
+    kept[kept.indexOf('backups.log')] = 'backups';
   }
   const config = merged as unknown as Config;
   if (kept.length === 0) return { kept, config: Object.freeze(config) };

@@ -76,6 +76,20 @@ test('a state is restored as of a time between two jobs, across a kill', async (
   expect(await isKnown(await restored(gateway, end!), third)).toBe(true);
 });
 
+test('the log goes on to its directory where a reload has removed the whole section', async () => {
+  const gateway = await startGateway({ plugins: { echo }, backups: { every: '1h', into: './kept', log: true } });
+  const kept = join(gateway.directory, 'kept');
+  await until('a backup', () => existsSync(kept) && readdirSync(kept).some(name => name.endsWith('Z')));
+  gateway.write({ plugins: { echo } });
+  const { body } = await gateway.call('POST', '/system/reload');
+  expect(body['message']).toBe('configuration reloaded; a restart is needed for backups');
+  await gateway.finished('echo/handle');
+  await gateway.term();
+  // The stop copies what is left of the log.
+  expect(existsSync(into(gateway))).toBe(false);
+  expect(readdirSync(join(kept, `log-${storeOf(gateway)}`))).not.toEqual([]);
+});
+
 test('a backup of a restored state does not hide what its original did before the restore', async () => {
   const gateway = await started(settings);
   const [first] = backupsIn(gateway);

@@ -1,7 +1,9 @@
 // What a reload keeps until the next start.
 import { describe, expect, it } from 'vitest';
 import { compareForReload } from '../../../config/reload.ts';
+import { checkListeners } from '../../../config/section/listen.ts';
 import { restartSettings } from '../../../config/section/restart.ts';
+import { emptyMap } from '../../../config/source/tree.ts';
 import { loaded } from './sandbox.ts';
 
 describe('compareForReload', () => {
@@ -67,6 +69,39 @@ webhooks: { listen: "0.0.0.0:10" }`,
     expect(compareForReload(having(one), having(two))).toEqual({ kept: [], config: having(two) });
     expect(compareForReload(having(one), having())).toEqual({ kept: ['api.tls'], config: having(one) });
     expect(compareForReload(having(), having(two))).toEqual({ kept: ['api.tls'], config: having() });
+  });
+
+  it('keeps the whole section with a log that no scheduled backup would bound any more', () => {
+    const having = (backups: string) => loaded({ 'config.yaml': `state: { path: /tmp/one }\n${backups}` });
+    const before = having('backups: { every: 1h, keep: 3, into: /tmp/kept, log: true }');
+    const { kept, config } = compareForReload(before, having(''));
+    expect([kept, config.backups]).toEqual([['backups'], before.backups]);
+    const later = compareForReload(before, having('backups: { every: 2h, into: /tmp/other }'));
+    expect(later.kept).toEqual(['backups.log']);
+    expect(later.config.backups).toEqual({ everyMs: 7_200_000, keep: 7, into: '/tmp/other', log: true });
+    const off = compareForReload(having('backups: { every: 1h }'), having(''));
+    expect([off.kept, off.config.backups]).toMatchObject([[], { everyMs: null, log: false }]);
+  });
+
+  const sections: readonly (readonly string[])[] = [
+    ['backups: {}', 'backups: { every: 1h }', 'backups: { every: 1h, log: true }', 'backups: { keep: 2 }'],
+    [
+      'api: { listen: 127.0.0.1:1 }\nwebhooks: { listen: 127.0.0.1:2 }',
+      'api: { listen: 127.0.0.1:2 }\nwebhooks: { listen: 127.0.0.1:1 }\nmetrics: { listen: 127.0.0.1:3 }',
+      'api: { enabled: false, listen: 127.0.0.1:1 }\nwebhooks: { listen: 127.0.0.1:1 }',
+      'webhooks: { listen: 127.0.0.1:3 }\nmetrics: { listen: 127.0.0.1:1 }',
+    ],
+  ];
+  it.each(sections)('makes no configuration that the checker would refuse: %s', (...texts) => {
+    const all = texts.map(text => loaded({ 'config.yaml': text }));
+    const root = emptyMap({ file: 'config.yaml', line: 1, column: 1 });
+    for (const before of all) {
+      for (const next of all) {
+        const { config } = compareForReload(before, next);
+        expect(config.backups).not.toMatchObject({ log: true, everyMs: null });
+        checkListeners(root, config, (_, message) => expect.fail(message));
+      }
+    }
   });
 
   it('keeps a setting absent that was absent', () => {
