@@ -1,9 +1,8 @@
 // Collects the files that a lock covers, with their hashes, and reports unsafe paths. A lock covers the configuration files, the files of each
 // plugin except those in its node_modules directories, and all entrypoints.
-import { createHash } from 'node:crypto';
 import { dirname, join, relative } from 'node:path';
 import type { ConfigReading } from '../reading.ts';
-import { diskReason, type Files, isWithin } from '../source/files.ts';
+import { digestBytes, diskReason, type Files, isWithin } from '../source/files.ts';
 import type { LockedFile } from './lock.ts';
 
 /**
@@ -125,10 +124,10 @@ class Surveyor {
   #takeFile(path: string, real: string | null): void {
     try {
       this.#checkModes(path, path);
-      const bytes = this.#bytes.get(path) ?? this.#disk.read(path);
-      const sha256 = createHash('sha256').update(bytes).digest('hex');
+      const parsed = this.#bytes.get(path);
+      const { size, sha256 } = parsed === undefined ? this.#disk.digest(path) : digestBytes(parsed);
       const name = relative(this.#base, path);
-      this.#files.set(name, { path: name, size: bytes.length, sha256 });
+      this.#files.set(name, { path: name, size, sha256 });
       this.#digests.set(real ?? this.#disk.realpath(path), sha256);
     } catch (error) {
       this.#find(path, `cannot be read (${diskReason(error)})`);

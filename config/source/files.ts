@@ -1,7 +1,21 @@
 // The file system as the configuration uses it. It is an interface, so that tests can replace it, and so that the bytes
 // that were read can be kept for the seal.
-import { accessSync, constants, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import {
+  accessSync,
+  closeSync,
+  constants,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  realpathSync,
+  statSync,
+} from 'node:fs';
 import { sep } from 'node:path';
+
+/** `sha256` is in hex. */
+export type FileDigest = { readonly size: number; readonly sha256: string };
 
 export type EntryKind = 'file' | 'directory' | 'missing' | 'other';
 
@@ -9,6 +23,8 @@ export type EntryKind = 'file' | 'directory' | 'missing' | 'other';
 export type Files = {
   /** Reads all bytes of a file. When the configuration is loaded, each configuration file and each manifest is read exactly once. */
   readonly read: (path: string) => Uint8Array;
+  /** Reads a file of any size in pieces, and keeps none of them. */
+  readonly digest: (path: string) => FileDigest;
   /** The names in a directory, sorted. */
   readonly list: (directory: string) => readonly string[];
   /** The kind of the entry at a path; links are followed. `missing`: there is no entry, or the path cannot be reached. */
@@ -21,6 +37,7 @@ export type Files = {
 
 export const diskFiles: Files = {
   read: path => readFileSync(path),
+  digest: digestFile,
   list: directory => readdirSync(directory).sort(),
   kind: path => {
     try {
@@ -42,6 +59,28 @@ export const diskFiles: Files = {
   },
   mode: path => statSync(path).mode & 0o7777,
 };
+
+/** Holds one piece of a file at a time. `digestFile` never waits, so its calls can share it. */
+const piece = Buffer.allocUnsafeSlow(2 ** 20);
+
+function digestFile(path: string): FileDigest {
+  const hash = createHash('sha256');
+  let size = 0;
+  const file = openSync(path, 'r');
+  try {
+    for (let bytes = readSync(file, piece); bytes > 0; bytes = readSync(file, piece)) {
+      hash.update(piece.subarray(0, bytes));
+      size += bytes;
+    }
+  } finally {
+    closeSync(file);
+  }
+  return { size, sha256: hash.digest('hex') };
+}
+
+export function digestBytes(bytes: Uint8Array): FileDigest {
+  return { size: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') };
+}
 
 /** The same file system, whose `read` also stores the bytes in `bytes`, by path. */
 export function keepingBytes(disk: Files, bytes: Map<string, Uint8Array>): Files {

@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { loadConfig } from '../../../config/load.ts';
 import { bundledDirectory } from '../../../config/plugin/bundled.ts';
 import { lockConfiguration } from '../../../config/seal/sealing.ts';
-import { diskFiles } from '../../../config/source/files.ts';
+import { digestBytes, diskFiles } from '../../../config/source/files.ts';
 
 test('their files are in the lock, a strict load has their hashes, and refuses what has changed', () => {
   const home = realpathSync(mkdtempSync(join(tmpdir(), 'headgate-bundled-')));
@@ -27,7 +27,8 @@ test('their files are in the lock, a strict load has their hashes, and refuses w
   expect(Object.keys(digests ?? {}).sort()).toContain('guard.js');
 
   const guard = join(bundledDirectory(), 'http/guard.js');
-  const disk = { ...diskFiles, read: (path: string) => (path === guard ? Buffer.from('open') : diskFiles.read(path)) };
+  const digest = (path: string) => (path === guard ? digestBytes(Buffer.from('open')) : diskFiles.digest(path));
+  const disk = { ...diskFiles, digest };
   const changed = loadConfig({ ...options, disk });
   expect(changed.ok ? [] : changed.problems).toEqual([
     expect.stringMatching(/http\/guard\.js:1:1: seal: has changed since lock 1/),

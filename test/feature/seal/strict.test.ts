@@ -1,4 +1,5 @@
 // Who decides that the seal is strict: the configuration, the lock, the environment, and what was in force before.
+import { createHash, randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it, test } from 'vitest';
@@ -25,6 +26,16 @@ test.each([
     findings: ['~/.headgate.lock is missing'],
   };
   expect(load(make(), {}, env)).toMatchObject(missing);
+});
+
+test('a file of a plugin is hashed in pieces, to its end', () => {
+  const piece = 2 ** 20;
+  const sizes = [0, 1, piece - 1, piece, piece + 1, 2 * piece + 5];
+  const contents = sizes.map(size => [`plugins/echo/${size}.bin`, randomBytes(size)] as const);
+  const { files } = locked(makeUnsealed(true, Object.fromEntries(contents))).lock;
+  const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
+  for (const [path, bytes] of contents)
+    expect(files).toContainEqual({ path, size: bytes.length, sha256: sha256(bytes) });
 });
 
 test('switched off in the file, the lock is still strict, and a new lock opens it', () => {

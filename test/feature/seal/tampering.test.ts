@@ -76,16 +76,16 @@ test.each(['config.yaml', 'api.yaml', 'plugins/echo/manifest.yaml', 'plugins/ech
       const path = join(sealed.directory, name);
       const reads: string[] = [];
       const swap = () => writeFileSync(path, 'api: { max_body_size: 9KB }');
-      const disk = {
-        ...diskFiles,
-        read(read: string) {
-          reads.push(read);
-          if (read === path && !isAfter) swap();
-          const bytes = diskFiles.read(read);
-          if (read === path && isAfter) swap();
-          return bytes;
-        },
-      };
+      const swapping =
+        <T>(read: (path: string) => T) =>
+        (file: string) => {
+          reads.push(file);
+          if (file === path && !isAfter) swap();
+          const found = read(file);
+          if (file === path && isAfter) swap();
+          return found;
+        };
+      const disk = { ...diskFiles, read: swapping(diskFiles.read), digest: swapping(diskFiles.digest) };
       const result = loadConfig({ ...optionsOf(sealed), disk });
       expect(result.ok).toBe(isAfter);
       if (result.ok) expect(result.config.api.bodyBytesMax).toBe(1024);

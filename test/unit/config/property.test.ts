@@ -7,7 +7,7 @@ import type { ConfigProblem } from '../../../config/check/problem.ts';
 import { loadConfig } from '../../../config/load.ts';
 import { parseDuration, parseListen, parseSize } from '../../../config/quantity.ts';
 import { parseTree } from '../../../config/source/document.ts';
-import type { Files } from '../../../config/source/files.ts';
+import { digestBytes, type Files } from '../../../config/source/files.ts';
 import { interpolate, interpolateTree } from '../../../config/source/interpolation.ts';
 import { mergeTrees } from '../../../config/source/merge.ts';
 import { plainValue, type SourceNode } from '../../../config/source/tree.ts';
@@ -47,6 +47,7 @@ function diskOf(config: Uint8Array, manifest: Uint8Array): Files {
   ]);
   return {
     read: path => files.get(path)!,
+    digest: path => digestBytes(files.get(path)!),
     list: path => lists.get(path) ?? [],
     kind: path => (files.has(path) ? 'file' : lists.has(path) ? 'directory' : 'missing'),
     realpath: path => path,
