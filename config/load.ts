@@ -68,6 +68,16 @@ function withDigests(config: Config, { digests }: FileSurvey): Config {
   return { ...config, plugins: Object.fromEntries(plugins) };
 }
 
+/** Makes the result of another thread equal to one of this thread: messages turn buffers into other arrays, and freeze nothing. */
+export function received(loaded: LoadResult): LoadResult {
+  if (!loaded.ok) return loaded;
+  const certificates = Object.entries(loaded.certificates).map(([name, certificate]) => {
+    const [chain, key] = [Buffer.from(certificate.chain), Buffer.from(certificate.key)];
+    return [name, { ...certificate, chain, key }] as const;
+  });
+  return { ...loaded, config: freezeDeeply(loaded.config), certificates: Object.fromEntries(certificates) };
+}
+
 function freezeDeeply<T>(value: T): T {
   if (typeof value !== 'object' || value === null) return value;
   for (const inner of Object.values(value)) freezeDeeply(inner);

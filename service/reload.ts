@@ -50,7 +50,8 @@ export type ReloadOptions = {
   readonly config: Config;
   readonly log: Logger;
   readonly applyLog: (config: Config) => void;
-  readonly read: () => LoadResult;
+  /** Reads and checks the configuration on disk. */
+  readonly read: () => Promise<LoadResult>;
   readonly listeners: Listeners;
   readonly link: () => Link;
   readonly uiSessions: () => UiSessions;
@@ -81,7 +82,7 @@ export class Reload {
 
   /** Reads and checks the configuration on disk, and reports which jobs this configuration would hold. Changes nothing. */
   async dryRun(): Promise<ReloadDryRun> {
-    const loaded = this.#options.read();
+    const loaded = await this.#options.read();
     if (!loaded.ok) return { errors: loaded.problems, warnings: loaded.warnings, held: [] };
     const warnings = [...loaded.config.warnings, ...sealWarnings(loaded.seal)];
     return { errors: [], warnings, held: await this.#wouldHold(loaded.config) };
@@ -112,7 +113,7 @@ export class Reload {
   }
 
   async #reload({ refuseHeld }: { readonly refuseHeld: boolean }): Promise<ReloadReply> {
-    const loaded = this.#options.read();
+    const loaded = await this.#options.read();
     if (refuseHeld && loaded.ok) {
       const held = await this.#wouldHold(loaded.config);
       if (held === null || held.length > 0) return { kind: 'would_hold', held };

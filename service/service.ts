@@ -8,7 +8,7 @@ import type { LedgerReport } from '../actors/job/reports/report-protocol.ts';
 import { JobOrigins } from '../actors/job/views/job-origins.ts';
 import type { VaultStatus } from '../actors/vault/protocol.ts';
 import type { Config } from '../config/config.ts';
-import type { LoadOptions, LoadResult } from '../config/load.ts';
+import { type LoadOptions, type LoadResult, loadConfig } from '../config/load.ts';
 import type { JobId } from '../runtime/ids.ts';
 import type { Link } from '../runtime/link.ts';
 import type { Logger } from '../runtime/log.ts';
@@ -41,13 +41,13 @@ export type ServiceOptions = {
   readonly onObserved: (groups: readonly Observations[]) => void;
   /** Applies the log settings of a configuration that has come into force. */
   readonly applyLog: (config: Config) => void;
-  /** Reads the configuration from disk. */
-  readonly read: () => LoadResult;
+  /** Changes the configuration on each reload. */
+  readonly adjust: (config: Config) => Config;
   /** The value of HEADGATE_VAULT_KEY on startup. */
   readonly vaultKey?: string | undefined;
   /** The umask of plugin processes; undefined: the umask of the service. */
   readonly umask?: number | undefined;
-  /** The location of the configuration on disk, which the reads thread reads for the doctor. */
+  /** The location of the configuration on disk, which the reads thread reads for reloads and for the doctor. */
   readonly source: Omit<LoadOptions, 'env'>;
   readonly listeners: Listeners;
 };
@@ -88,6 +88,7 @@ export class Service {
     });
     this.#reload = new Reload({
       ...options,
+      read: () => this.#readConfiguration(),
       link: () => this.#link!,
       uiSessions: () => this.engine.uiSessions,
       publish: groups => this.publish(groups),
@@ -112,6 +113,16 @@ export class Service {
   /** Makes the HTTP servers refuse new work from now on. */
   refuse(): void {
     this.#stopping = true;
+  }
+
+  /**
+   * Reads and checks the configuration on disk: on the reads thread, so that calls are answered meanwhile. If that thread cannot do it, for
+   * example because it has died, the calling thread does.
+   */
+  async #readConfiguration(): Promise<LoadResult> {
+    const { source, adjust } = this.#options;
+    const loaded = await this.#reads.load(source).catch(() => loadConfig({ ...source, env: process.env }));
+    return loaded.ok ? { ...loaded, config: adjust(loaded.config) } : loaded;
   }
 
   reload(): Promise<unknown> {

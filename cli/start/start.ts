@@ -3,7 +3,7 @@
 import { availableParallelism } from 'node:os';
 import type { Certificate } from '../../config/certificate.ts';
 import type { Config } from '../../config/config.ts';
-import { type LoadResult, loadConfig, sealGap, sealWarnings } from '../../config/load.ts';
+import { loadConfig, sealGap, sealWarnings } from '../../config/load.ts';
 import { accept } from '../../config/seal/acceptance.ts';
 import type { Seal } from '../../config/seal/seal.ts';
 import { ListenFault, TransportFault } from '../../http/server.ts';
@@ -72,17 +72,13 @@ export async function start({
     (error: Error) => error.message,
   );
   const source = { path, cwd: process.cwd(), processors: availableParallelism() };
-  const read = (statePath?: string): LoadResult => {
-    const loaded = loadConfig({ ...source, env: process.env, statePath });
-    return loaded.ok ? { ...loaded, config: adjust(loaded.config) } : loaded;
-  };
   ignoreDebugSignal();
   // Files of the service are for its user alone. Plugins keep the umask of the caller.
   const umask = process.umask(0o077);
-  const loaded = read();
+  const loaded = loadConfig({ ...source, env: process.env });
   if (!loaded.ok) throw wrongConfiguration(loaded.problems);
   const { seal, certificates } = loaded;
-  const { gap, config, local } = prepareState(loaded.config, seal);
+  const { gap, config, local } = prepareState(adjust(loaded.config), seal);
   const { log, applyLog } = startLog.begin(config);
   for (const warning of [...config.warnings, ...sealWarnings(seal)]) log.warn(warning);
   if (gap !== null) log.warn(sealGap(gap));
@@ -115,11 +111,11 @@ export async function start({
     version,
     onObserved: groups => workLog.observe(groups),
     applyLog,
-    // The accepted lock is noted in the state directory of the running service, even if the new configuration names another
-    // directory.
-    read: () => read(config.state.path),
+    adjust,
     vaultKey: key,
     umask,
+    // The accepted lock is noted in the state directory of the running service, even if the new configuration names another
+    // directory.
     source: { ...source, statePath: config.state.path },
     listeners,
   });

@@ -1,4 +1,4 @@
-// Inspects the configuration on disk for the doctor: reads and checks it as on startup, but on the reads thread.
+// Reads and checks the configuration on disk as on startup, but on the reads thread: for a reload, and for the doctor.
 import type { LoadOptions, LoadResult } from '../../config/load.ts';
 
 /** The findings of reading the configuration. */
@@ -8,10 +8,14 @@ export type Inspection = {
   readonly seal: LoadResult['seal'];
 };
 
-export async function inspect(options: Omit<LoadOptions, 'env'>): Promise<Inspection> {
-  // The module is imported only now, because only the doctor needs it on this thread.
+export async function load(options: Omit<LoadOptions, 'env'>): Promise<LoadResult> {
+  // The module is imported only now, because only reloads and the doctor need it on this thread.
   const { loadConfig } = await import('../../config/load.ts');
-  return inspectionOf(loadConfig({ ...options, env: process.env }));
+  return loadConfig({ ...options, env: process.env });
+}
+
+export async function inspect(options: Omit<LoadOptions, 'env'>): Promise<Inspection> {
+  return inspectionOf(await load(options));
 }
 
 function inspectionOf(loaded: LoadResult): Inspection {

@@ -1,7 +1,7 @@
 // The main thread's side of the reads thread: it sends reads there, limits their number, and handles the death of the thread.
 import type { Moment, Selection } from '../../actors/job/records/action.ts';
 import type { Findings } from '../../actors/job/views/selfcheck.ts';
-import type { LoadOptions } from '../../config/load.ts';
+import { type LoadOptions, type LoadResult, received } from '../../config/load.ts';
 import { type Link, ThreadGone } from '../../runtime/link.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Running } from '../../runtime/supervisor.ts';
@@ -102,7 +102,12 @@ export class ReadsClient implements Reads {
     return this.#ask<MatchPage>({ kind: 'next_matches', ...wanted } satisfies PageQuery);
   }
 
-  /** Reads and checks the configuration on disk. */
+  /** Reads and checks the configuration on disk, like `loadConfig`. */
+  async load(options: Omit<LoadOptions, 'env'>): Promise<LoadResult> {
+    return received(await this.#ask<LoadResult>({ kind: 'load', options }));
+  }
+
+  /** Finds out what is wrong with the configuration on disk. */
   inspect(options: Omit<LoadOptions, 'env'>): Promise<Inspection> {
     return this.#ask<Inspection>({ kind: 'inspect', options });
   }

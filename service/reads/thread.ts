@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { parentPort } from 'node:worker_threads';
 import { type Findings, selfcheck } from '../../actors/job/views/selfcheck.ts';
-import type { LoadOptions } from '../../config/load.ts';
+import type { LoadOptions, LoadResult } from '../../config/load.ts';
 import { openLink } from '../../runtime/link.ts';
 import { LoopDelay } from '../../runtime/loop-delay.ts';
 import { givenData, yieldToOthers } from '../../runtime/preloaded-thread.ts';
@@ -14,7 +14,7 @@ import type { ReplyTo } from '../../runtime/turn.ts';
 import { type SandboxedPlugin, trySandboxes } from '../doctor/sandboxes.ts';
 import { ActiveReads } from './active-reads.ts';
 import { openAnswers } from './answers.ts';
-import { type Inspection, inspect } from './inspection.ts';
+import { type Inspection, inspect, load } from './inspection.ts';
 import type { Read } from './reads.ts';
 import { type Counted, type CountQuery, openSelecting, type PageQuery } from './selecting.ts';
 
@@ -33,6 +33,7 @@ export type ReadsMessage =
   | (CountQuery & { readonly replyTo: ReplyTo })
   | (PageQuery & { readonly replyTo: ReplyTo })
   | { readonly kind: 'try_sandboxes'; readonly asked: readonly SandboxedPlugin[]; readonly replyTo: ReplyTo }
+  | { readonly kind: 'load'; readonly options: Omit<LoadOptions, 'env'>; readonly replyTo: ReplyTo }
   | { readonly kind: 'inspect'; readonly options: Omit<LoadOptions, 'env'>; readonly replyTo: ReplyTo };
 
 /** The reply to every message except `begin`, `more` and `drop`. */
@@ -86,6 +87,8 @@ function run({ path, loopDelay }: ReadsData): void {
         return outcome(() => select(selecting.next(message), slices.share()));
       case 'try_sandboxes':
         return outcome(() => trySandboxes(message.asked));
+      case 'load':
+        return outcome((): Promise<LoadResult> => load(message.options));
       case 'inspect':
         return outcome((): Promise<Inspection> => inspect(message.options));
     }

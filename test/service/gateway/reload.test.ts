@@ -1,5 +1,6 @@
 // A new configuration while the service runs (SIGHUP): swapped in one step, or refused whole.
-import { mkdirSync, rmdirSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { closeSync, constants, mkdirSync, openSync, rmdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { shareGateway } from './gateway.ts';
@@ -145,6 +146,85 @@ test('a new log level is in force from then on', async () => {
   const isLogged = (route: string) => gateway.log.some(line => line['route'] === route);
   await until('the request is logged', () => isLogged('/topology'));
   expect(isLogged('/skills')).toBe(false);
+});
+
+/**
+ * Makes the lock file a pipe that nobody writes to, so that each load of the configuration stops there. The returned function waits until a
+ * load has stopped, calls `act`, and then lets that load continue.
+ */
+function stoppingLoads(): <T>(act: () => Promise<T>) => Promise<T> {
+  const lock = join(gateway.directory, '.headgate.lock');
+  execFileSync('mkfifo', [lock]);
+  onTestFinished(() => rmSync(lock));
+  const opened = () => {
+    try {
+      // Without a reader, the system refuses to open a pipe for writing.
+      return { pipe: openSync(lock, constants.O_WRONLY | constants.O_NONBLOCK) };
+    } catch {
+      return null;
+    }
+  };
+  return async act => {
+    const { pipe } = await until('a load has stopped', opened);
+    return act().finally(() => closeSync(pipe));
+  };
+}
+
+test.each(['', '?dry_run=true'])(
+  'while a reload%s reads the configuration, calls are answered and jobs run',
+  async query => {
+    await gateway.reload({ plugins: { echo } });
+    const whileStopped = stoppingLoads();
+    const answers: string[] = [];
+    const reload = gateway.call('POST', `/system/reload${query}`).then(answer => {
+      answers.push('reload');
+      return answer;
+    });
+    await whileStopped(async () => {
+      expect((await gateway.call('GET', '/healthz')).status).toBe(200);
+      expect(await gateway.finished('echo/handle')).toMatchObject({ status: 'succeeded' });
+      answers.push('job');
+    });
+    expect((await reload).status).toBe(200);
+    expect(answers).toEqual(['job', 'reload']);
+  },
+);
+
+test('a reload that is asked for while another one reads begins after it, and is the one that counts', async () => {
+  await gateway.reload({ plugins: { echo } });
+  const whileStopped = stoppingLoads();
+  gateway.write({ plugins: { echo, first: echo } });
+  const first = gateway.call('POST', '/system/reload');
+  const { second } = await whileStopped(async () => {
+    gateway.write({ plugins: { echo, second: echo } });
+    const second = gateway.call('POST', '/system/reload');
+    await gateway.call('GET', '/healthz');
+    return { second };
+  });
+  expect((await first).status).toBe(200);
+  await whileStopped(async () => {});
+  expect((await second).status).toBe(200);
+  const names = ['first', 'second'].map(async name => (await gateway.call('GET', `/plugin/${name}`)).status);
+  expect(await Promise.all(names)).toEqual([404, 200]);
+});
+
+/** Ends every thread except the main thread that reads a configuration. */
+const deadly = `import fs from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
+import { isMainThread } from 'node:worker_threads';
+const { readFileSync } = fs;
+if (!isMainThread) fs.readFileSync = (path, ...more) =>
+  String(path).endsWith('config.yaml') ? process.exit(1) : readFileSync(path, ...more);
+syncBuiltinESMExports();`;
+
+test('a reload is carried out although the thread that reads the configuration dies', async () => {
+  onTestFinished(() => gateway.launch({}));
+  gateway.launch({ environment: { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(deadly)}` } });
+  await gateway.restart();
+  gateway.write({ plugins: { echo, more: echo } });
+  expect((await gateway.call('POST', '/system/reload')).status).toBe(200);
+  expect(await gateway.finished('more/handle')).toMatchObject({ status: 'succeeded' });
+  expect(gateway.stderr).toContain('the reads thread ended with exit code 1');
 });
 
 /** Sends the process a SIGHUP as soon as it listens to one, long before all parts are up. */
