@@ -1,6 +1,6 @@
 // Buttons, fields, tabs and chips.
 import type { ComponentChildren, JSX } from 'preact';
-import { useEffect, useId, useRef } from 'preact/hooks';
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
 
 export function Button(props: {
   kind?: 'primary' | 'danger' | 'plain';
@@ -47,7 +47,10 @@ export function Field(props: {
   children?: (id: string) => ComponentChildren;
 }): JSX.Element {
   const id = useId();
-  const { label, hint, error, children, onInput, onCommit } = props;
+  const { label, hint, error, children, value = '', onInput, onCommit } = props;
+  // A field with `onCommit` keeps what is typed until it is committed: the page may draw the old value again meanwhile.
+  const [typed, setTyped] = useState(value);
+  useEffect(() => setTyped(value), [value]);
   const described = hint || error ? `${id}-hint` : undefined;
   return (
     <div class={`field ${props.class ?? ''}`}>
@@ -59,7 +62,7 @@ export function Field(props: {
           id={id}
           // The attributes below are the same for all types of input, so TypeScript need not know the type.
           type={(props.type ?? 'text') as 'text'}
-          value={props.value ?? ''}
+          value={onCommit ? typed : value}
           name={props.name ?? ''}
           placeholder={props.placeholder ?? ''}
           autocomplete="off"
@@ -67,7 +70,7 @@ export function Field(props: {
           aria-describedby={described}
           aria-invalid={error ? true : undefined}
           autofocus={props.autoFocus ?? false}
-          onInput={event => onInput?.(event.currentTarget.value)}
+          onInput={event => (onCommit ? setTyped : onInput)?.(event.currentTarget.value)}
           onChange={event => onCommit?.(event.currentTarget.value)}
         />
       )}

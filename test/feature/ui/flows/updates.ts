@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import type { Gateway } from '../../../service/gateway/gateway.ts';
 import { until } from '../../../service/gateway/until.ts';
-import type { Page } from '../browser.ts';
+import { type Page, visit } from '../browser.ts';
 import { gapsOf, ObservedPage } from '../observed.ts';
 import { type Seeded, screensOf, shown } from '../screens.ts';
 import { stopperToken } from '../service.ts';
@@ -167,6 +167,25 @@ export function updateFlows(gateway: Gateway, seeded: () => Seeded): void {
     await page.getByText('the second reason').first().waitFor();
     await gateway.call('POST', '/control/plugin/step/resume');
     await gateway.settled(id);
+  });
+
+  test.each([
+    ['the logs', '#/logs'],
+    ['the failures', '#/failures'],
+  ])('a field of %s keeps what is typed while the list below it is fetched again', async (_, at) => {
+    const page = await visit(gateway, { at });
+    await page.getByRole('button', { name: 'Live' }).waitFor();
+    const field = page.getByLabel('Plugin');
+    await field.pressSequentially('fai');
+    const message = `typed over ${at.slice(2)}`;
+    await gateway.finished('failing/handle', { message, retry: false });
+    await page.getByRole('main').getByText(message).first().waitFor();
+    expect(await field.inputValue()).toBe('fai');
+    await field.pressSequentially('ling');
+    await field.press('Enter');
+    await expect.poll(() => new URL(page.url()).hash).toBe(`${at}?plugin=failing`);
+    await page.getByRole('button', { name: 'Clear' }).click();
+    await expect.poll(() => field.inputValue()).toBe('');
   });
 
   test('a clock that is set back does not stop updates', async () => {
