@@ -47,7 +47,10 @@ export function useCredentials(given: Credentials): void {
   credentials = given;
 }
 
-/** The idempotency keys of requests without an answer, by method, path and body. A repeated request has the same key, so it makes no second job. */
+/**
+ * The idempotency keys of requests that may have been done without an answer of the service, by method, path and body. A repeated request has the
+ * same key, so it makes no second job.
+ */
 const unanswered = new Map<string, string>();
 const unansweredMax = 100;
 
@@ -95,7 +98,8 @@ async function exchange<T>(
   const body = options.bodyText ?? (options.body === undefined ? null : JSON.stringify(options.body));
   if (body !== null) headers['Content-Type'] = 'application/json';
   const repeated = `${method} ${path} ${body}`;
-  if (method === 'POST') headers['Idempotency-Key'] = unanswered.get(repeated) ?? randomKey();
+  const key = keyFor(repeated);
+  if (method === 'POST') headers['Idempotency-Key'] = key;
   let answered: { readonly taken: T } | { readonly refused: Response; readonly text: string };
   try {
     const response = await fetch(path, {
@@ -112,16 +116,26 @@ async function exchange<T>(
   } catch (error) {
     if (options.signal?.aborted) throw error;
     isReachable.value = false;
-    if (unanswered.size >= unansweredMax) unanswered.clear();
-    if (method === 'POST') unanswered.set(repeated, headers['Idempotency-Key']!);
+    if (method === 'POST') keepKey(repeated, key);
     throw new Refusal(0, 'unreachable', 'The service does not answer', 'It may be restarting.');
   }
   isReachable.value = true;
-  unanswered.delete(repeated);
+  // A status from 500 on may come from a proxy that has lost the answer of the service. The service itself remembers no request that it refuses.
+  if (method === 'POST' && 'refused' in answered && answered.refused.status >= 500) keepKey(repeated, key);
+  else unanswered.delete(repeated);
   if ('taken' in answered) return answered.taken;
   const refusal = refusalOf(answered.refused, answered.text);
   if (refusal.status === 401 && token !== null && token === credentials.token()) credentials.refused();
   throw refusal;
+}
+
+function keyFor(repeated: string): string {
+  return unanswered.get(repeated) ?? randomKey();
+}
+
+function keepKey(repeated: string, key: string): void {
+  if (unanswered.size >= unansweredMax) unanswered.clear();
+  unanswered.set(repeated, key);
 }
 
 /** Without HTTPS a page has no `crypto.randomUUID`. */

@@ -105,6 +105,27 @@ export function tokenEndFlows(): void {
     expect(page.url()).toContain((again as unknown as { reruns: readonly string[] }).reruns[0]);
   });
 
+  test('a proxy loses the answer of a rerun: it can be asked for again, and is made once', async () => {
+    const own = await startGateway({ plugins: { greeter } });
+    const { job_id: id } = await own.finished('greeter/handle', { name: 'Ada' });
+    const page = await visit(own, { at: `#/job/${id}`, expected: [/Failed to load resource/] });
+    await page.route(
+      '**/rerun',
+      async route => {
+        await route.fetch();
+        await route.fulfill({ status: 502, contentType: 'text/html', body: '<h1>502 Bad Gateway</h1>' });
+      },
+      { times: 1 },
+    );
+    await page.getByRole('button', { name: 'Rerun' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('button', { name: 'Rerun' }).click();
+    await page.getByText(/^Rerun .*: (Bad Gateway|Status 502)$/).waitFor();
+    await dialog.getByRole('button', { name: 'Rerun' }).click();
+    await expect.poll(() => page.url()).not.toContain(id);
+    expect(await own.job(id)).toMatchObject({ rerun_count: 1 });
+  });
+
   test('an answer that breaks off is as good as none: the rerun can be asked for again, and is made once', async () => {
     const own = await startGateway({ plugins: { greeter } });
     const { job_id: id } = await own.finished('greeter/handle', { name: 'Ada' });
