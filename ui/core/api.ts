@@ -47,12 +47,14 @@ export function useCredentials(given: Credentials): void {
   credentials = given;
 }
 
+type UnansweredKey = { readonly key: string; readonly atMs: number };
 /**
- * The idempotency keys of requests that may have been done without an answer of the service, by method, path and body. A repeated request has the
- * same key, so it makes no second job.
+ * The idempotency keys of requests that may have been done without an answer of the service, by method, path and body. A request that is repeated
+ * within `repeatMsMax` has the same key, so it makes no second job. Later, it is a new wish of the user.
  */
-const unanswered = new Map<string, string>();
+const unanswered = new Map<string, UnansweredKey>();
 const unansweredMax = 100;
+const repeatMsMax = 5 * 60_000;
 
 type SendOptions = {
   readonly body?: unknown;
@@ -130,12 +132,13 @@ async function exchange<T>(
 }
 
 function keyFor(repeated: string): string {
-  return unanswered.get(repeated) ?? randomKey();
+  const kept = unanswered.get(repeated);
+  return kept !== undefined && Date.now() - kept.atMs < repeatMsMax ? kept.key : randomKey();
 }
 
 function keepKey(repeated: string, key: string): void {
   if (unanswered.size >= unansweredMax) unanswered.clear();
-  unanswered.set(repeated, key);
+  unanswered.set(repeated, { key, atMs: Date.now() });
 }
 
 /** Without HTTPS a page has no `crypto.randomUUID`. */

@@ -126,6 +126,33 @@ export function tokenEndFlows(): void {
     expect(await own.job(id)).toMatchObject({ rerun_count: 1 });
   });
 
+  test('ten minutes after an answer was lost, the same request is a new one', async () => {
+    const schedules = [{ id: 'nightly', cron: '30 2 * * *', plugin: 'greeter', payload: { name: 'Ada' } }];
+    const own = await startGateway({ plugins: { greeter }, schedules });
+    const page = await visit(own, { at: '#/schedules', expected: [/ERR_/, /Failed to load resource/] });
+    await page.route(
+      '**/nightly/run',
+      async route => {
+        await route.fetch();
+        await route.abort();
+      },
+      { times: 1 },
+    );
+    const dialog = page.getByRole('dialog');
+    const run = async () => {
+      await page.getByRole('button', { name: 'Run nightly now' }).click();
+      await dialog.getByRole('button', { name: 'Run now' }).click();
+    };
+    await run();
+    await page.getByText('The service does not answer').first().waitFor();
+    await page.keyboard.press('Escape');
+    await page.clock.setSystemTime(Date.now() + 600_000);
+    await run();
+    await dialog.waitFor({ state: 'detached' });
+    const { body } = await own.call('GET', '/jobs?plugin=greeter');
+    expect(body['total']).toBe(2);
+  });
+
   test('an answer that breaks off is as good as none: the rerun can be asked for again, and is made once', async () => {
     const own = await startGateway({ plugins: { greeter } });
     const { job_id: id } = await own.finished('greeter/handle', { name: 'Ada' });
