@@ -33,11 +33,15 @@ const retryMsMin = 500;
 const retryMsMax = 10_000;
 /** The silence after which a stream counts as lost. The service writes at least a comment about every 15 s. */
 const silenceMsMax = 45_000;
+/** A tab that is hidden longer than this closes its stream. By HTTP/1.1, browsers have six connections to a service for all their tabs. */
+const hiddenMsMax = 5_000;
 
 const listeners = new Set<LiveListener>();
 let lastId: string | null = null;
 let stream: AbortController | null = null;
 let streamTypes = '';
+/** Whether the stream is closed because the tab is hidden. */
+let isResting = false;
 /** Until when the service counts as busy, by `performance.now()`; 0: it is not busy. */
 let busyUntil = 0;
 let heardInSecond = 0;
@@ -74,6 +78,7 @@ function adjust(): void {
     stop();
     return;
   }
+  if (isResting) return;
   const all = new Set([...listeners].flatMap(({ types }) => types));
   const isBusy = busyUntil > performance.now();
   const types = [...all].filter(type => !isBusy || !type.startsWith('job.')).sort();
@@ -91,6 +96,30 @@ function stop(): void {
   streamTypes = '';
   lastId = null;
   connection.value = 'off';
+}
+
+let hiding: number | undefined;
+/** Closes the stream once the tab has been hidden for a while, and opens it again when the tab is shown. */
+function watchVisibility(): void {
+  clearTimeout(hiding);
+  if (document.hidden) hiding = setTimeout(rest, hiddenMsMax);
+  else {
+    isResting = false;
+    later();
+  }
+}
+
+function rest(): void {
+  isResting = true;
+  stream?.abort();
+  stream = null;
+  // The next stream begins after the last event for listeners that need each. All others fetch everything anew when it begins without a last id.
+  if (!isEachWanted()) lastId = null;
+  else if (lastId === null) hear({ id: '', type: 'gap', data: { reason: 'hidden', lost: null } });
+}
+
+function isEachWanted(): boolean {
+  return [...listeners].some(({ each }) => each);
 }
 
 async function follow(types: string, signal: AbortSignal): Promise<void> {
@@ -163,7 +192,7 @@ export function fits(pattern: string, type: string): boolean {
 }
 
 setInterval(() => {
-  const canSkip = ![...listeners].some(({ each }) => each);
+  const canSkip = !isEachWanted();
   const wasBusy = busyUntil > 0;
   if (heardInSecond > busyEventsPerS && canSkip) busyUntil = performance.now() + busyMs;
   else if (busyUntil <= performance.now() || !canSkip) busyUntil = 0;
@@ -184,3 +213,6 @@ effect(() => {
   if (session.value === null) stop();
   else later();
 });
+
+document.addEventListener('visibilitychange', watchVisibility);
+watchVisibility();

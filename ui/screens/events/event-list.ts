@@ -75,6 +75,7 @@ const gapReasons: Readonly<Record<string, string>> = {
   restarted: 'the service was restarted',
   unknown_id: 'the service does not know the last event',
   reconnected: 'the connection was lost',
+  hidden: 'the tab was hidden',
 };
 
 /** What is missing at a gap, and why. */

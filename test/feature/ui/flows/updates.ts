@@ -62,6 +62,12 @@ const freezes: readonly Freeze[] = [
   },
 ];
 
+/** The streams of events that the service has open. */
+async function streamsOf(gateway: Gateway): Promise<number> {
+  const { body } = await gateway.call('GET', '/metrics');
+  return Number(/^headgate_sse_streams(?:\{[^}]*\})? (\d+)$/m.exec(String(body['text']))![1]);
+}
+
 export function updateFlows(gateway: Gateway, seeded: () => Seeded): void {
   test('what is on screen is fetched again at most once a second, and every two seconds while the service is busy', async () => {
     const observed = await ObservedPage.open(gateway, { at: '#/jobs' });
@@ -224,9 +230,36 @@ export function updateFlows(gateway: Gateway, seeded: () => Seeded): void {
     }
     const { streams, streamsMax } = await observed.seen();
     expect({ streams, streamsMax }).toEqual({ streams: 1, streamsMax: 1 });
-    await until('the service has the stream of this page, and no other', async () => {
-      const { body } = await gateway.call('GET', '/metrics');
-      return /^headgate_sse_streams(?:\{[^}]*\})? 1$/m.test(String(body['text']));
-    });
+    await until('the service has the stream of this page, and no other', async () => (await streamsOf(gateway)) === 1);
   });
+
+  test.each(['#/jobs', '#/events'])(
+    'a tab at %s that is hidden closes its stream, and shows afterwards what has happened meanwhile',
+    async at => {
+      const observed = await ObservedPage.open(gateway, { at });
+      const { page } = observed;
+      await shown(page);
+      await observed.stopClock();
+      await observed.hears();
+      const turn = (hidden: boolean) =>
+        page.evaluate(`Object.defineProperty(document, 'hidden', { configurable: true, value: ${hidden} });
+          document.dispatchEvent(new Event('visibilitychange'))`);
+      const has = (streams: number) => async () => (await streamsOf(gateway)) === streams;
+      // Whoever only looks at another tab keeps the stream.
+      await turn(true);
+      await observed.pass(1_000);
+      await turn(false);
+      await observed.pass(10_000);
+      expect((await observed.seen()).streams).toBe(1);
+      await turn(true);
+      await observed.pass(6_000);
+      await until('the service has no stream', has(0));
+      const { job_id: id } = await gateway.finished('greeter/handle', { name: 'Ada' });
+      await turn(false);
+      await observed.pass(1_000);
+      await until('the service has the stream again', has(1));
+      await observed.pass(2_000);
+      await page.getByRole('main').getByTitle(id, { exact: true }).first().waitFor();
+    },
+  );
 }
