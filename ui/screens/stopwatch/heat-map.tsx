@@ -1,7 +1,7 @@
 // The heat map of a step on a canvas. The pointer or the arrow keys choose a cell, whose figures and jobs are shown below the map.
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { clock, count, counted, duration } from '../../core/format.ts';
+import { count, counted, duration } from '../../core/format.ts';
 import { href } from '../../core/router.ts';
 import { colour, isDark } from '../../core/theme.ts';
 import { JobId } from '../../parts/index.ts';
@@ -68,7 +68,7 @@ export function HeatMap({ window, step }: { window: MeasuredWindow; step: Measur
           </span>
         )}
       </div>
-      <HeatTable grid={grid} />
+      <HeatTable grid={grid} windowMs={lengthOf(window)} />
     </div>
   );
 }
@@ -116,14 +116,19 @@ function HeatRows({ grid }: { grid: HeatGrid }) {
 
 /** Times at the quarters of the window. */
 function HeatTimes({ window }: { window: MeasuredWindow }) {
-  const [from, to] = [Date.parse(window.from), Date.parse(window.to)];
+  const [from, length] = [Date.parse(window.from), lengthOf(window)];
   return (
     <div class="heat-times" aria-hidden="true">
       {[0, 0.25, 0.5, 0.75, 1].map(share => (
-        <span key={share}>{minuteText(from + share * (to - from), to - from)}</span>
+        <span key={share}>{minuteText(from + share * length, length)}</span>
       ))}
     </div>
   );
+}
+
+/** The length of the window, in ms. */
+function lengthOf({ from, to }: MeasuredWindow): number {
+  return Date.parse(to) - Date.parse(from);
 }
 
 type ChosenCellProps = { chosen: PlacedCell; window: MeasuredWindow; step: MeasuredStopwatchStep };
@@ -131,11 +136,12 @@ type ChosenCellProps = { chosen: PlacedCell; window: MeasuredWindow; step: Measu
 function ChosenCell({ chosen: { cell }, window, step }: ChosenCellProps) {
   const from = Date.parse(cell.at);
   const to = from + (window.bucket_minutes ?? 1) * 60_000;
+  const timeText = (ms: number) => minuteText(ms, lengthOf(window));
   return (
     <>
       <p>
         <strong>{counted(cell.sample_count, 'sample')}</strong> from {duration(cell.from_us)} to {duration(cell.to_us)},
-        ended between {clock(new Date(from))} and {clock(new Date(to))}.{' '}
+        ended between {timeText(from)} and {timeText(to)}.{' '}
         <a href={jobsHref(window.plugin, step.step, from, to)}>Jobs accepted in this time</a>
       </p>
       {cell.exemplars && cell.exemplars.length > 0 && (
@@ -161,7 +167,7 @@ function jobsHref(plugin: string, name: string, fromMs: number, toMs: number): s
 const tableRowsMax = 200;
 
 /** The cells as a table, the latest first. */
-function HeatTable({ grid }: { grid: HeatGrid }) {
+function HeatTable({ grid, windowMs }: { grid: HeatGrid; windowMs: number }) {
   const latest = grid.cells.slice(-tableRowsMax).reverse();
   return (
     <details class="step-table">
@@ -181,7 +187,7 @@ function HeatTable({ grid }: { grid: HeatGrid }) {
           <tbody>
             {latest.map(({ cell }) => (
               <tr key={`${cell.at} ${cell.from_us}`}>
-                <th scope="row">{clock(new Date(cell.at))}</th>
+                <th scope="row">{minuteText(Date.parse(cell.at), windowMs)}</th>
                 <td>{duration(cell.from_us)}</td>
                 <td>{duration(cell.to_us)}</td>
                 <td>{count(cell.sample_count)}</td>

@@ -51,4 +51,15 @@ export function heatMapFlows(gateway: Gateway): void {
     for (const key of ['Alt+ArrowLeft', 'ArrowRight']) await page.keyboard.press(key);
     await page.getByText(/^5 samples from/).waitFor();
   });
+  test('in a window of several days, cells have their day', async () => {
+    await gateway.finished('greeter/handle', { name: 'Ada' });
+    const page = await visit(gateway, { at: '#/stopwatch/greeter?step=handle.run&range=7d' });
+    await page.getByRole('group', { name: /^Heat map\./ }).focus();
+    await page.keyboard.press('ArrowLeft');
+    await page.getByText(/ended between \d\d-\d\d \d\d:\d\d and \d\d-\d\d \d\d:\d\d\./).waitFor();
+    await page.getByText('The cells as a table').click();
+    const times = page.getByRole('region', { name: 'Cells of the heat map' }).getByRole('rowheader');
+    for (const time of await times.allInnerTexts()) expect(time).toMatch(/^\d\d-\d\d \d\d:\d\d$/);
+    expect(await times.count()).toBeGreaterThan(0);
+  });
 }
