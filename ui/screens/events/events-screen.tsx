@@ -15,7 +15,8 @@ const showMs = 250;
 
 export function EventsScreen(): JSX.Element {
   const { query } = place.value;
-  const wantedKinds = (query.get('types') ?? '').split(',').filter(Boolean);
+  const named = (query.get('types') ?? '').split(',');
+  const wantedKinds: readonly string[] = kinds.filter(kind => named.includes(kind));
   const words = query.get('text') ?? '';
   const [frozen, setFrozen] = useState(false);
   const { shown, waiting, clear } = useHeard(wantedKinds, frozen);
@@ -30,7 +31,10 @@ export function EventsScreen(): JSX.Element {
       </Page>
     );
   const wanted = words.trim().toLowerCase();
-  const fitting = shown.filter(event => event.type === 'gap' || wanted === '' || textOf(event).includes(wanted));
+  const isWanted = (event: HeardEvent) =>
+    (wantedKinds.length === 0 || wantedKinds.some(kind => event.type.startsWith(`${kind}.`))) &&
+    (wanted === '' || textOf(event).includes(wanted));
+  const fitting = shown.filter(event => event.type === 'gap' || isWanted(event));
   const toggle = (kind: string) => {
     const next = wantedKinds.includes(kind) ? wantedKinds.filter(one => one !== kind) : [...wantedKinds, kind];
     setQuery({ types: next.join(',') });
@@ -72,7 +76,9 @@ export function EventsScreen(): JSX.Element {
       </div>
       {fitting.length === 0 ? (
         <Empty title={shown.length > 0 ? 'No event matches' : 'No event yet'}>
-          {shown.length > 0 ? 'Use other words.' : 'Events appear here as they happen. Run a command to see some.'}
+          {shown.length > 0
+            ? 'Use other words or kinds.'
+            : 'Events appear here as they happen. Run a command to see some.'}
         </Empty>
       ) : (
         <RowList

@@ -87,6 +87,24 @@ export function operationFlows(gateway: Gateway, adminToken: () => string): void
     await expect.poll(() => completed.count()).toBeGreaterThan(before);
   });
 
+  test('the kinds of events filter those that were heard before, and an unknown kind in the URL is none', async () => {
+    const page = await visit(gateway, { at: '#/events?types=job.failed' });
+    await page.getByText('As they happen', { exact: true }).waitFor();
+    expect(await page.getByRole('button', { name: 'all', exact: true }).getAttribute('aria-pressed')).toBe('true');
+    const events = page.getByRole('list', { name: 'Events, newest first' });
+    const heard = async () => {
+      await gateway.finished('greeter/handle', { name: 'Ada' });
+      return events.getByRole('listitem').filter({ hasText: 'job.completed' }).count();
+    };
+    await expect.poll(heard, { interval: 300 }).toBeGreaterThan(0);
+    await page.getByRole('button', { name: 'Freeze' }).click();
+    await page.getByText('Frozen: no new events').waitFor();
+    await page.getByRole('button', { name: 'schedule', exact: true }).click();
+    await page.getByText('No event matches').waitFor();
+    await page.getByRole('button', { name: 'job', exact: true }).click();
+    await events.getByRole('listitem').filter({ hasText: 'job.completed' }).first().waitFor();
+  });
+
   test('run, pause and resume a schedule', async () => {
     const page = await visit(gateway, { at: '#/schedules' });
     await page.getByRole('button', { name: 'Run nightly now' }).click();
