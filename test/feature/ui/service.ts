@@ -20,6 +20,10 @@ export const stopperToken = 'token-of-a-stopper-0123456789';
 export const commandToken = 'token-of-commands-0123456789';
 /** May run everything, and see jobs without their runs. */
 export const statusToken = 'token-of-a-starter-0123456789';
+/** May pause and resume, and read no job. */
+export const pauserToken = 'token-of-a-pauser-0123456789';
+/** May see the jobs of runs, and no job alone. */
+export const treeToken = 'token-of-a-tree-0123456789';
 const readScopes = ['jobs:ro', 'plugin:ro', 'events:ro'];
 const once = { max_attempts: 1 };
 /** How long a seeded run may take. */
@@ -116,6 +120,8 @@ export const settings: Settings = {
         { name: 'stopper', token: stopperToken, scopes: ['jobs:rw'] },
         { name: 'commands', token: commandToken, scopes: ['jobs:rw', 'plugin:ro'] },
         { name: 'starter', token: statusToken, scopes: ['jobs:status:ro', 'plugin:rw'] },
+        { name: 'pauser', token: pauserToken, scopes: ['control:rw', 'plugin:ro'] },
+        { name: 'tree', token: treeToken, scopes: ['jobs:tree:ro'] },
       ],
     },
   },

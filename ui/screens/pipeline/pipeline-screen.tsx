@@ -18,9 +18,9 @@ export function PipelineScreen(): JSX.Element {
   const path = `/pipeline/${encodeURIComponent(name)}`;
   const mayRead = may('plugin:ro', 'plugin:rw');
   const { data, error, reload } = useResource<PipelineView>(mayRead ? path : null, { live: ['config.reloaded'] });
-  const { overview, counts } = usePluginData();
+  const { counts, pauses } = usePluginData();
   const target = { kind: 'pipeline', name } as const;
-  const pause = pauseOf(overview.data?.pauses, target);
+  const pause = pauseOf(pauses.data?.pauses, target);
   const own = counts.data?.counts.find(one => one.plugin === 'pipeline' && one.command === name) ?? noCounts;
   if (mayRead && data === undefined && !error)
     return (
@@ -44,7 +44,7 @@ export function PipelineScreen(): JSX.Element {
               Jobs of its runs
             </a>
           )}
-          <PauseButton target={target} pause={pause} onDone={overview.reload} />
+          <PauseButton target={target} pause={pause} onDone={pauses.reload} />
         </>
       }
     >

@@ -21,16 +21,16 @@ type PipelineRow = PipelineSkill & { readonly counts: StatusCounts; readonly isP
 
 export function PipelinesScreen(): JSX.Element {
   const { data, error, reload } = useResource<{ skills: readonly Skill[] }>('/skills', { live: ['config.reloaded'] });
-  const { overview, counts } = usePluginData();
+  const { counts, pauses } = usePluginData();
   const pipelines = data?.skills.filter(skill => skill.kind === 'pipeline');
   const refresh = () => {
-    overview.reload();
+    pauses.reload();
     counts.reload();
   };
   const rows = pipelines?.map(skill => ({
     ...skill,
     counts: counts.data?.counts.find(one => one.plugin === 'pipeline' && one.command === skill.pipeline) ?? noCounts,
-    isPaused: pauseOf(overview.data?.pauses, { kind: 'pipeline', name: skill.pipeline }) !== undefined,
+    isPaused: pauseOf(pauses.data?.pauses, { kind: 'pipeline', name: skill.pipeline }) !== undefined,
   }));
   const columns: Column<PipelineRow>[] = [
     {
@@ -63,7 +63,7 @@ export function PipelinesScreen(): JSX.Element {
       render: ({ pipeline: name }) => (
         <PauseButton
           target={{ kind: 'pipeline', name }}
-          pause={pauseOf(overview.data?.pauses, { kind: 'pipeline', name })}
+          pause={pauseOf(pauses.data?.pauses, { kind: 'pipeline', name })}
           onDone={refresh}
         />
       ),

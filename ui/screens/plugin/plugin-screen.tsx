@@ -38,9 +38,9 @@ export function PluginScreen(): JSX.Element {
   const name = place.value.id ?? '';
   const path = `/plugin/${encodeURIComponent(name)}`;
   const { data, error, reload } = useResource<PluginAnswer>(path, { live: ['config.reloaded'] });
-  const { overview, counts } = usePluginData();
+  const { overview, counts, pauses } = usePluginData();
   const lane = overview.data?.lanes.find(one => one.plugin === name);
-  const pause = pauseOf(overview.data?.pauses, { kind: 'plugin', name });
+  const pause = pauseOf(pauses.data?.pauses, { kind: 'plugin', name });
   if (data === undefined && !error)
     return (
       <Page title={name} subtitle={<a href={href('plugins')}>Plugins</a>}>
@@ -68,7 +68,7 @@ export function PluginScreen(): JSX.Element {
               Durations
             </a>
           )}
-          <PauseButton target={{ kind: 'plugin', name }} pause={pause} onDone={overview.reload} />
+          <PauseButton target={{ kind: 'plugin', name }} pause={pause} onDone={pauses.reload} />
         </>
       }
     >
@@ -80,7 +80,7 @@ export function PluginScreen(): JSX.Element {
       )}
       {!pause && <HoldNote lane={lane} />}
       {may(...jobScopes) && <PluginStats name={name} lane={lane} counts={counts.data?.counts} />}
-      {data && <Commands plugin={data} onPaused={overview.reload} pauses={overview.data?.pauses} />}
+      {data && <Commands plugin={data} onPaused={pauses.reload} pauses={pauses.data?.pauses} />}
     </Page>
   );
 }

@@ -44,23 +44,26 @@ export const noCounts: StatusCounts = {
   cancelled: 0,
 };
 
-type OverviewAnswer = { readonly lanes: readonly LaneView[]; readonly pauses: readonly PauseView[] };
+type PausesAnswer = { readonly pauses: readonly PauseView[] };
+type OverviewAnswer = PausesAnswer & { readonly lanes: readonly LaneView[] };
 type CountsAnswer = { readonly counts: readonly CommandCount[] };
 
 const changes = ['job.*', 'plugin.*', 'pipeline.*', 'system.*', 'config.reloaded'];
 
 export const jobScopes = ['jobs:ro', 'jobs:rw'] as const;
 
-/** The overview and the counts; neither is fetched if the token may not read jobs. */
+/** The overview and the counts, if the token may read jobs, and the pauses, if it may read jobs or pauses. */
 export function usePluginData(): {
   readonly overview: Resource<OverviewAnswer>;
   readonly counts: Resource<CountsAnswer>;
+  readonly pauses: Resource<PausesAnswer>;
 } {
   const mayRead = may(...jobScopes);
-  return {
-    overview: useResource<OverviewAnswer>(mayRead ? '/overview' : null, { live: changes, everyMs: 10_000 }),
-    counts: useResource<CountsAnswer>(mayRead ? '/counts' : null, { live: changes, everyMs: 10_000 }),
-  };
+  const often = { live: changes, everyMs: 10_000 };
+  const overview = useResource<OverviewAnswer>(mayRead ? '/overview' : null, often);
+  const counts = useResource<CountsAnswer>(mayRead ? '/counts' : null, often);
+  const onlyPauses = useResource<PausesAnswer>(!mayRead && may('control:ro', 'control:rw') ? '/pauses' : null, often);
+  return { overview, counts, pauses: mayRead ? overview : onlyPauses };
 }
 
 /** The sum of the counts of all commands of the plugin. */

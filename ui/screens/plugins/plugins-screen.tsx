@@ -23,7 +23,7 @@ export function PluginsScreen(): JSX.Element {
   const { data, error, reload } = useResource<{ plugins: readonly ListedPlugin[] }>('/plugins', {
     live: ['plugin.loaded', 'config.reloaded'],
   });
-  const { overview, counts } = usePluginData();
+  const { overview, counts, pauses } = usePluginData();
   const wanted = place.value.query.get('find') ?? '';
   useKeys({
     '/': { text: 'find a plugin', run: () => document.querySelector<HTMLInputElement>('.filter-row input')?.focus() },
@@ -37,7 +37,7 @@ export function PluginsScreen(): JSX.Element {
       counts: countsOf(counts.data?.counts, plugin.name),
     }));
   const refresh = () => {
-    overview.reload();
+    pauses.reload();
     counts.reload();
   };
   const columns: Column<PluginRow>[] = [
@@ -51,7 +51,7 @@ export function PluginsScreen(): JSX.Element {
       render: ({ name }) => (
         <PauseButton
           target={{ kind: 'plugin', name }}
-          pause={pauseOf(overview.data?.pauses, { kind: 'plugin', name })}
+          pause={pauseOf(pauses.data?.pauses, { kind: 'plugin', name })}
           onDone={refresh}
         />
       ),
@@ -74,7 +74,7 @@ export function PluginsScreen(): JSX.Element {
         </div>
       )}
       {error && <Problem error={error} retry={reload} />}
-      {overview.error && <Problem error={overview.error} retry={overview.reload} />}
+      {pauses.error && <Problem error={pauses.error} retry={pauses.reload} />}
       {!may(...jobScopes) && <p class="muted">States and counts need the scope jobs:ro, which this token lacks.</p>}
       {data === undefined ? (
         !error && <Loading rows={6} />

@@ -1,6 +1,6 @@
 // A run: which step is slow, which jobs failed and why, where the time went, and what lay on the critical path.
 import type { JSX } from 'preact';
-import { useEffect, useMemo } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import { count, counted, duration, ms, percent } from '../../core/format.ts';
 import { useResource } from '../../core/resource.ts';
 import { href, place, setQuery } from '../../core/router.ts';
@@ -29,13 +29,18 @@ const everyMsPerJob = 0.1;
 export function RunScreen(): JSX.Element {
   const { id, query } = place.value;
   const job = useJob(id);
-  const isOpen = job.data !== undefined && !isSettled(job.data);
-  const everyMs = Math.min(everyMsMax, Math.max(everyMsMin, sumOf(job.data?.counts) * everyMsPerJob));
+  // With the scope jobs:tree:ro alone, the service refuses the job with 403, but not the timeline.
+  const [lastTimeline, setLastTimeline] = useState<RunTimeline | undefined>();
+  const known = job.data ?? lastTimeline;
+  const isOpen = known !== undefined && !isSettled(known);
+  const jobCount = job.data ? sumOf(job.data.counts) : (lastTimeline?.count ?? 0);
+  const everyMs = Math.min(everyMsMax, Math.max(everyMsMin, jobCount * everyMsPerJob));
   const timeline = useResource<RunTimeline>(id && `/job/${id}/timeline?buckets=${bucketsWhole}`, {
     ...(isOpen && { everyMs }),
     // The end of the run comes with an event: then the timeline is read once more.
     live: isOpen ? ['pipeline.completed', 'pipeline.failed', 'pipeline.timed_out', 'pipeline.cancelled'] : [],
   });
+  useEffect(() => setLastTimeline(timeline.data), [timeline.data]);
   const view = timeline.data && stripView(query, timeline.data.duration_us);
   const zoom = timeline.data && view ? partQuery(view, timeline.data) : null;
   const part = useResource<RunTimeline>(
@@ -75,7 +80,6 @@ export function RunScreen(): JSX.Element {
           { name: 'job', title: 'Job', href: href('job', id, { view: 'job' }) },
         ]}
       />
-      {/* With the scope jobs:tree:ro alone, the service refuses the job with 403, but not the timeline. */}
       {job.error && job.error.status !== 403 && <Problem error={job.error} retry={job.reload} />}
       {job.data && <JobNotices job={job.data} />}
       {timeline.error && !timeline.data && <Problem error={timeline.error} retry={timeline.reload} />}

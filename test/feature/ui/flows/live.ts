@@ -7,7 +7,7 @@ import { openSource } from '../../events/reader.ts';
 import { freeAddress } from '../../kit/page.ts';
 import { type Route, visit } from '../browser.ts';
 import { type Seeded, screensOf, shown } from '../screens.ts';
-import { commandToken, greeter, statusToken, stopperToken, viewerToken } from '../service.ts';
+import { commandToken, greeter, pauserToken, statusToken, stopperToken, treeToken, viewerToken } from '../service.ts';
 
 /** Words of buttons that change something. */
 const acts = /^(cancel|rerun|run|pause|resume|reschedule|backfill|revoke|reload|run now)\b/i;
@@ -154,6 +154,34 @@ export function liveFlows(gateway: Gateway, seeded: () => Seeded): void {
       .first()
       .waitFor();
     expect(await followed.getByRole('link', { name: 'Follow the run' }).count()).toBe(0);
+  });
+
+  test('a token that may pause and read no job resumes what is paused', async () => {
+    const page = await visit(gateway, { token: pauserToken, at: '#/plugins' });
+    await page.getByRole('button', { name: 'Pause the plugin step', exact: true }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Pause', exact: true }).click();
+    await page.getByRole('button', { name: 'Resume the plugin step' }).waitFor();
+    await page.goto(`${gateway.url}/ui#/plugin/step`);
+    await page.getByText('Paused by api:pauser').waitFor();
+    await page.getByRole('button', { name: 'Resume the plugin step' }).click();
+    await page.getByRole('button', { name: 'Pause the plugin step', exact: true }).waitFor();
+    await gateway.call('POST', '/control/pipeline/held/pause', {});
+    await page.goto(`${gateway.url}/ui#/pipelines`);
+    await page.getByRole('row').filter({ hasText: 'held' }).getByText('paused').waitFor();
+    await page.goto(`${gateway.url}/ui#/pipeline/held`);
+    await page.getByRole('button', { name: 'Resume the pipeline held' }).click();
+    await page.getByRole('button', { name: 'Pause the pipeline held' }).waitFor();
+  });
+
+  test('a token that may see only the jobs of runs follows an open run to its end', async () => {
+    const run = await gateway.run('held', { result: { gate: 'followed by its tree' } });
+    const page = await visit(gateway, { token: treeToken, at: `#/run/${run}`, expected: [/status of 403/] });
+    const main = page.getByRole('main');
+    await main.getByRole('link', { name: 'running 1' }).waitFor();
+    gateway.open('followed by its tree');
+    await gateway.settled(run);
+    await main.getByRole('link', { name: 'succeeded 2' }).waitFor();
+    await page.getByText('No job failed.').waitFor();
   });
 
   test('a token that may only read sees no button that acts and can be pressed', async () => {
