@@ -16,10 +16,13 @@ export function pauseOf(pauses: readonly PauseView[] | undefined, target: PauseT
   );
 }
 
-/** Says who paused the target, since when, until when, and why. */
-export function PauseNote({ pause }: { pause: PauseView }): JSX.Element {
+/**
+ * Says who paused the target, since when, until when, and why. `capturedAt`: the time of the service when it listed the pause; if absent, the clock
+ * of the browser says whether a breaker is half open.
+ */
+export function PauseNote({ pause, capturedAt }: { pause: PauseView; capturedAt?: string | undefined }): JSX.Element {
   const { by, since, until, reason, reject } = pause;
-  if (isHalfOpen(pause, now.value))
+  if (isHalfOpen(pause, capturedAt === undefined ? now.value : Date.parse(capturedAt)))
     return (
       <span class="pause-note">
         <span aria-hidden="true">◐</span> Breaker half open: the next job tries

@@ -1,6 +1,6 @@
 // What needs attention: pauses, lanes that cannot work, jobs that have waited long, failing groups, and checks of the doctor that failed.
 import type { ComponentChildren, JSX } from 'preact';
-import { ago, count, counted, now } from '../../core/format.ts';
+import { ago, count, counted } from '../../core/format.ts';
 import { useResource } from '../../core/resource.ts';
 import { href } from '../../core/router.ts';
 import { may } from '../../core/session.ts';
@@ -33,12 +33,14 @@ export function Attention({ overview, reload }: { overview: Overview; reload: ()
   const doctor = useResource<Doctor>(may('system:ro', 'system:rw') ? '/system/doctor' : null, { everyMs: 60_000 });
   const groups = overview.failure_groups ?? [];
   const would = useWouldRun(overview.pauses.some(isRestored));
+  // The clock of the browser may be wrong, so the times of the service are compared with its own.
+  const nowMs = Date.parse(overview.captured_at);
   const notices = [
-    ...pausedNotices(overview, would, reload),
+    ...pausedNotices(overview, nowMs, would, reload),
     ...laneNotices(overview),
-    ...waitNotices(overview, now.value),
+    ...waitNotices(overview, nowMs),
     ...doctorNotices(doctor.data),
-    ...groupNotices(groups.slice(0, groupsShownMax), now.value),
+    ...groupNotices(groups.slice(0, groupsShownMax), nowMs),
   ];
   return (
     <Section
@@ -64,13 +66,13 @@ export function Attention({ overview, reload }: { overview: Overview; reload: ()
   );
 }
 
-function pausedNotices(overview: Overview, would: WouldRun | undefined, reload: () => void): Notice[] {
+function pausedNotices(overview: Overview, nowMs: number, would: WouldRun | undefined, reload: () => void): Notice[] {
   return overview.pauses.map(pause => ({
     key: `pause ${targetText(pause.target)}`,
-    kind: isUrgent(pause) ? 'bad' : 'warn',
+    kind: isUrgent(pause, nowMs) ? 'bad' : 'warn',
     text: (
       <>
-        <PauseText pause={pause} held={heldBy(pause, overview)} />
+        <PauseText pause={pause} nowMs={nowMs} held={heldBy(pause, overview)} />
         {isRestored(pause) && <RestoredNote would={would} />}
       </>
     ),
@@ -83,8 +85,8 @@ function pausedNotices(overview: Overview, would: WouldRun | undefined, reload: 
 }
 
 /** Whether the pause stops the whole service, or comes from a breaker that is still open. */
-function isUrgent(pause: PauseView): boolean {
-  return pause.target.kind === 'system' || (pause.by === 'breaker' && !isHalfOpen(pause, now.value));
+function isUrgent(pause: PauseView, nowMs: number): boolean {
+  return pause.target.kind === 'system' || (pause.by === 'breaker' && !isHalfOpen(pause, nowMs));
 }
 
 /** How many jobs wait for the end of the pause, as far as the overview knows. */
@@ -95,9 +97,10 @@ function heldBy({ target: { kind, name, command } }: PauseView, { queue, lanes }
   return lane?.hold?.reason === 'paused' ? lane.held_count : 0;
 }
 
-function PauseText({ pause, held }: { pause: PauseView; held: number }): JSX.Element {
+function PauseText(props: { pause: PauseView; nowMs: number; held: number }): JSX.Element {
+  const { pause, nowMs, held } = props;
   const { target, reason, by, since, until, reject } = pause;
-  if (isHalfOpen(pause, now.value))
+  if (isHalfOpen(pause, nowMs))
     return (
       <>
         <strong>The breaker of {targetText(target)} is half open</strong>: the next job tries

@@ -75,7 +75,7 @@ export function PluginScreen(): JSX.Element {
       {error && <Problem error={error} retry={reload} />}
       {pause && (
         <div class="hold-note">
-          <PauseNote pause={pause} />
+          <PauseNote pause={pause} capturedAt={pauses.data?.captured_at} />
         </div>
       )}
       {!pause && <HoldNote lane={lane} />}

@@ -44,7 +44,8 @@ export const noCounts: StatusCounts = {
   cancelled: 0,
 };
 
-type PausesAnswer = { readonly pauses: readonly PauseView[] };
+/** Of the pauses alone, the service does not say when it listed them. */
+type PausesAnswer = { readonly captured_at?: string; readonly pauses: readonly PauseView[] };
 type OverviewAnswer = PausesAnswer & { readonly lanes: readonly LaneView[] };
 type CountsAnswer = { readonly counts: readonly CommandCount[] };
 

@@ -58,6 +58,29 @@ export function pauseFlows(gateway: Gateway): void {
     await lane.getByText(/^breaker open, tries again in (4|5)\sh$/).waitFor();
   });
 
+  test.each([-2, 2])('a browser whose clock is wrong by %i hours calls the same things urgent', async hours => {
+    const own = await startGateway({
+      plugins: { step },
+      instances: {
+        step: { retry: { max_attempts: 1 } },
+        trying: { uses: 'step', breaker: { failures: 1, of: 1, for: '10ms' } },
+        waiting: { uses: 'step', breaker: { failures: 1, of: 1, for: '1h' } },
+      },
+    });
+    for (const plugin of ['step', 'trying', 'waiting']) await own.finished(`${plugin}/handle`, { fail: 'no answer' });
+    const wrong = Date.now() + hours * 3_600_000;
+    const page = await visit(own, { at: '#/now', prepare: page => page.clock.setSystemTime(wrong) });
+    const notices = page.getByRole('list', { name: 'Attention' }).getByRole('listitem');
+    for (const text of [
+      'The breaker of the plugin waiting is open',
+      'The breaker of the plugin trying is half open',
+      '1 job of step handle failed',
+    ])
+      await notices.filter({ hasText: text }).waitFor();
+    await page.goto(`${own.url}/ui#/plugin/trying`);
+    await page.getByText('Breaker half open: the next job tries').waitFor();
+  });
+
   test('Now tells the jobs in workers from the runs that are open', async () => {
     const own = await startGateway({
       plugins: { worker },
