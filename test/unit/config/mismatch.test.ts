@@ -81,7 +81,7 @@ describe.each(schemas)('%s', (_, schema, expected) => {
           byAjv(value).sort(),
         );
       }),
-      { numRuns: cyclesOf({ deep: 100, quick: 15 }) },
+      { numRuns: cyclesOf({ deep: 100, quick: 30 }) },
     );
     expect([...keywords]).toEqual(expect.arrayContaining([...expected]));
   });

@@ -69,7 +69,7 @@ describe('merging', () => {
         without++;
         expect(plainValue(left)).toEqual(plainValue(right));
       }),
-      { numRuns: cyclesOf({ deep: 300, quick: 40 }) },
+      { numRuns: cyclesOf({ deep: 300, quick: 100 }) },
     );
     expect(without).toBeGreaterThan(20);
   });
@@ -165,7 +165,7 @@ commands: [{ name: handle }]
           check(Buffer.from(''), bytes);
         },
       ),
-      { numRuns: cyclesOf({ deep: 300, quick: 40 }) },
+      { numRuns: cyclesOf({ deep: 300, quick: 100 }) },
     );
   });
 
@@ -175,7 +175,7 @@ commands: [{ name: handle }]
     const documents = fc.dictionary(fc.constantFrom(...names, 'zzz'), valueWith(inner), { maxKeys: 5 });
     fc.assert(
       fc.property(documents, document => check(Buffer.from(stringify(document)))),
-      { numRuns: cyclesOf({ deep: 500, quick: 50 }) },
+      { numRuns: cyclesOf({ deep: 500, quick: 150 }) },
     );
   });
 
@@ -197,7 +197,7 @@ commands: [{ name: handle }]
         };
         check(Buffer.from(''), Buffer.from(stringify({ ...known, commands })));
       }),
-      { numRuns: cyclesOf({ deep: 300, quick: 40 }) },
+      { numRuns: cyclesOf({ deep: 300, quick: 100 }) },
     );
   });
 });
