@@ -21,22 +21,13 @@ import { Sandboxes, type TrySandbox } from './holds/sandboxes.ts';
 import { IdempotencyTable } from './idempotency.ts';
 import { JobAcceptor, refusedBy } from './job-acceptor.ts';
 import { JobState, type JobStateOptions } from './job-state.ts';
-import type {
-  HeldJobs,
-  HeldQuery,
-  HeldReply,
-  JobMessage,
-  MomentReply,
-  PipelineCalls,
-  SetAsideReply,
-  WaitsReply,
-} from './protocol.ts';
+import type { JobMessage, MomentReply, PipelineCalls, SetAsideReply, WaitsReply } from './protocol.ts';
 import { pruneHoldEnds } from './records/hold-ends.ts';
 import type { Pause, PauseTarget } from './records/pause.ts';
 import { Recovery } from './recovery.ts';
 import { idleOf, queueState } from './reports/analytics.ts';
 import { figuresOf } from './reports/figures.ts';
-import { heldOf, wouldBeHeld } from './reports/queued.ts';
+import { heldReply } from './reports/queued.ts';
 import { waitsOf } from './reports/waits.ts';
 import { Retention } from './retention/retention.ts';
 import { RunJobs } from './run-jobs.ts';
@@ -170,13 +161,15 @@ export function startJobActor(options: JobActorOptions): JobActor {
         } satisfies WaitsReply);
         break;
       case 'ask_held':
-        turn.reply(message.replyTo, { kind: 'held', held: held(message) } satisfies HeldReply);
+        turn.reply(message.replyTo, heldReply(state, dispatcher.queued(), message));
         break;
       case 'run_now':
         turn.reply(message.replyTo, askRunNow(parts, turn, message));
+        areHoldsDue = true;
         break;
       case 'reschedule':
         turn.reply(message.replyTo, delayed.ask(turn, message));
+        areHoldsDue = true;
         break;
       case 'ask_moment':
         turn.reply(message.replyTo, idempotency.answer(message.idempotency, turn) ?? momentOf(turn));
@@ -304,12 +297,6 @@ export function startJobActor(options: JobActorOptions): JobActor {
     const expired = state.pauses.expired(turn.nowUs);
     for (const pause of expired) endInTime(state, turn, pause);
     if (expired.length > 0) options.pipeline.resumed(expired);
-  }
-
-  function held({ next }: HeldQuery): HeldJobs[] {
-    const queued = dispatcher.queued();
-    if (next) return wouldBeHeld(state, queued, next).map(jobs => ({ ...jobs, detail: '', sinceUs: 0 }));
-    return heldOf(state, queued).map(({ hold: { detail, sinceUs }, ...jobs }) => ({ ...jobs, detail, sinceUs }));
   }
 
   function wakeRetries(turn: Turn): void {

@@ -8,6 +8,7 @@ import { pack, packedEmpty } from '../../runtime/packing.ts';
 import { mapCount } from '../../runtime/splice.ts';
 import type { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
+import type { CountedJobs } from './protocol.ts';
 import type { Attempt } from './records/attempt.ts';
 import { AttemptWriter } from './records/attempts.ts';
 import type { Block } from './records/block.ts';
@@ -101,11 +102,11 @@ export class CompletionWriter {
     return Array.from(this.#accounts.values(), account => account.counts);
   }
 
-  /** How many jobs have not settled, by plugin and command. */
-  *unsettled(): Iterable<{ readonly plugin: string; readonly command: string; readonly jobs: number }> {
+  /** How many jobs have not settled, and how many of them are delayed, by plugin and command. */
+  *unsettled(): Iterable<CountedJobs> {
     for (const { plugin, command, counts } of this.#accounts.values()) {
       const jobs = counts.accepted - settledOf(counts);
-      if (jobs > 0) yield { plugin, command, jobs };
+      if (jobs > 0) yield { plugin, command, jobs, delayed: counts.delayed };
     }
   }
 

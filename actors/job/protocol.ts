@@ -307,6 +307,9 @@ export type WaitsReply = { readonly kind: 'waits'; readonly waits: Waits | null 
 
 /** The number of queued jobs of one plugin and command, including delayed jobs and jobs that wait for their next attempt. */
 export type QueuedJobs = { readonly plugin: string; readonly command: string; readonly jobs: number };
+/** `delayed`: how many of the jobs are delayed. */
+export type CountedJobs = QueuedJobs & { readonly delayed: number };
+/** The number of held jobs of one plugin and command. Delayed jobs are left out: they are held once they are due. */
 export type HeldJobs = QueuedJobs & { readonly detail: string; readonly sinceUs: number };
 /**
  * From the main thread: which jobs are held, other than by a pause? `next`: by plugin, the commands that another configuration can run.

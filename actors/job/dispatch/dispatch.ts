@@ -10,7 +10,7 @@ import { enqueue } from '../dispatch/enqueue.ts';
 import { advanceHolds, moveToHeld } from '../holds/held-jobs.ts';
 import type { JobState } from '../job-state.ts';
 import type { OpenAttempt } from '../open-attempt.ts';
-import type { QueuedJobs } from '../protocol.ts';
+import type { CountedJobs } from '../protocol.ts';
 import type { KeyText } from '../records/open.ts';
 import { heldOf, queuedJobs } from '../reports/queued.ts';
 import { BusyMeter, busyWindowUs } from './busy.ts';
@@ -182,7 +182,7 @@ export class Dispatcher {
     this.#state.holds.keep(turn, new Set(held.map(({ hold }) => hold)), this.#state.lanes);
   }
 
-  queued(): QueuedJobs[] {
+  queued(): CountedJobs[] {
     return queuedJobs(
       this.#state.completions.unsettled(),
       [...this.#slots.values()].flatMap(({ frames }) => [...frames.values()]),

@@ -104,6 +104,24 @@ test('a reload says what it would hold, refuses it where it is asked to, and say
   expect([wrong.status, (wrong.body['errors'] as string[]).length]).toEqual([200, 1]);
 });
 
+test('a delayed job of a missing plugin is held once its time has come', async () => {
+  await gateway.reload(whole);
+  const { body } = await gateway.call('POST', '/plugin/worker/handle', { payload: {}, delay: '30d' });
+  const job = String(body['job_id']);
+  gateway.write(without);
+  const refused = await gateway.call('POST', '/system/reload?hold=refuse');
+  expect([refused.status, refused.body['detail']]).toEqual([409, expect.stringMatching(/1 (job )?of worker\.handle/)]);
+  await gateway.reload(without);
+  await told(gateway, job, 'run_at');
+  expect(await check('held_jobs')).toMatchObject({ detail: expect.not.stringContaining('worker') });
+  await gateway.call('POST', `/job/${job}/run-now`);
+  await told(gateway, job, 'plugin');
+  const detail = expect.stringContaining('1 job of worker.handle since 20');
+  expect(await check('held_jobs')).toMatchObject({ passed: false, detail });
+  await gateway.reload(whole);
+  expect((await gateway.settled(job)).status).toBe('succeeded');
+});
+
 test('a pause does not end the hold of a missing command', async () => {
   const code = 'export const handle = () => ({});';
   const both = {

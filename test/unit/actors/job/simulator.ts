@@ -3,6 +3,8 @@ import { type InnerMessage, type JobActor, startJobActor } from '../../../../act
 import type { HostSlotName } from '../../../../actors/job/dispatch/host-slot.ts';
 import { Gauges } from '../../../../actors/job/gauges.ts';
 import type {
+  HeldJobs,
+  HeldReply,
   JobMessage,
   PipelineCalls,
   SubmitJobs,
@@ -80,6 +82,7 @@ export function config(plugins: readonly PluginInstance[], queueDepthMax = 1_000
   } as unknown as Config;
 }
 
+type Reply = SubmitJobsReply | SubmitReply | WaitsReply | QueueReply | HeldReply;
 type Held = { frame: TaskFrame; slot: HostSlotName };
 
 export class Simulation {
@@ -116,6 +119,8 @@ export class Simulation {
   #asks = 0;
   /** The last state of the queue. */
   #queue: QueueReply | null = null;
+  /** The last answer to which jobs are held. */
+  #heldJobs: readonly HeldJobs[] = [];
   #life = 0;
 
   constructor(config: Config, faults: Faults, random: () => number) {
@@ -143,7 +148,7 @@ export class Simulation {
         this.#due = true;
       },
       send: () => {},
-      reply: (_, value) => this.#replied(value as SubmitJobsReply | SubmitReply | WaitsReply | QueueReply),
+      reply: (_, value) => this.#replied(value as Reply),
       onFailure: error => {
         throw error;
       },
@@ -192,6 +197,13 @@ export class Simulation {
     this.#loop.deliver('job', { kind: 'ask_waits', replyTo: { ask: ++this.#asks }, id: parseId(id) });
     this.turn();
     return this.waits;
+  }
+
+  /** The jobs that are held now, other than by a pause. */
+  heldJobs(): readonly HeldJobs[] {
+    this.#loop.deliver('job', { kind: 'ask_held', replyTo: { ask: ++this.#asks } });
+    this.turn();
+    return this.#heldJobs;
   }
 
   queue(): QueueReply {
@@ -281,7 +293,7 @@ export class Simulation {
     this.tell({ kind: 'host_lost', slot, reason: 'killed', sentUpTo: Number.MAX_SAFE_INTEGER });
   }
 
-  #replied(reply: SubmitJobsReply | SubmitReply | WaitsReply | QueueReply): void {
+  #replied(reply: Reply): void {
     if (reply.kind === 'accepted') {
       const ids = 'ids' in reply ? reply.ids : reply.id;
       for (let at = 0; at < ids.length; at += jobIdBytes) {
@@ -290,6 +302,7 @@ export class Simulation {
       if ('rest' in reply && reply.rest) this.refused.push(reply.rest);
     } else if (reply.kind === 'refused') this.refused.push(reply.refusal);
     else if (reply.kind === 'queue') this.#queue = reply;
+    else if (reply.kind === 'held') this.#heldJobs = reply.held;
     else this.waits = reply.waits;
   }
 

@@ -7,6 +7,7 @@ import { findJob } from '../../../../../actors/job/views/jobs.ts';
 import { selfcheck } from '../../../../../actors/job/views/selfcheck.ts';
 import type { Config, PluginInstance } from '../../../../../config/config.ts';
 import { parseId } from '../../../../../runtime/ids.ts';
+import { pack } from '../../../../../runtime/packing.ts';
 import type { Sliced } from '../../../../../runtime/slices.ts';
 import { cyclesOf } from '../../../../support/deep.ts';
 import { fc } from '../../../../support/seed.ts';
@@ -117,6 +118,28 @@ it('what is held too long fails with the reason, some at a time, while others ar
   });
   expect(world.runs).toHaveLength(1);
   expect(world.store.count('holds')).toBe(0);
+});
+
+it('a delayed job is held from the time at which it is due, and fails when its hold has lasted long enough', () => {
+  const world = new Simulation(whole, calm, dice(1));
+  const startMs = world.nowUs / 1000;
+  const call = { plugin: 'gone', command: 'handle', payloads: [pack(1)], submittedBy: 'test', event: null };
+  for (const delayMs of [1.5 * heldMs, 2 * heldMs])
+    world.deliver({ kind: 'submit', replyTo: { ask: 0 }, ...call, options: { delayMs } });
+  world.turn();
+  world.reconfigure(absent);
+  world.turn();
+  expect([world.heldJobs(), world.store.count('holds')]).toEqual([[], 0]);
+  // Both jobs become due.
+  settle(world);
+  const waiting = { status: 'queued', attempt: 0 };
+  expect(jobsOf(world)).toMatchObject([waiting, waiting]);
+  const [held] = world.heldJobs();
+  expect(held).toMatchObject({ plugin: 'gone', command: 'handle', jobs: 2 });
+  expect(Math.round((held!.sinceUs / 1000 - startMs) / 1000)).toBe((1.5 * heldMs) / 1000);
+  world.nowUs = held!.sinceUs + heldMs * 1000;
+  settle(world);
+  expect(jobsOf(world)).toMatchObject([{ status: 'failed' }, { status: 'failed' }]);
 });
 
 it('held jobs leave room in the queue, and are bounded by a limit of their own', () => {
