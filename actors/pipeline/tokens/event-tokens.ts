@@ -71,20 +71,30 @@ function isKnown(
 
 /**
  * Whether the original run has a job at this place or, if the step there has a `foreach`, a job for its first element. For nested steps: a
- * job at the first of them.
+ * job at the first of them; for branches: a job at the first step of one of them. If a step has a condition, the run may have skipped it, so a
+ * job at the next step counts, too.
  */
-function hadJob(table: RunTable, run: Run, { node: number, path, within = [] }: Place): boolean {
-  const node = run.version.compiled.nodes[number]!;
-  if (node.kind === 'steps') return hadJob(table, run, { node: node.first, path, within });
-  if (node.kind === 'split') return hadJob(table, run, { node: node.branches[0]!, path: [...path, 0], within });
-  if (node.kind === 'scope') return hadJob(table, run, { node: node.first, path: [], within: [...within, path] });
+function hadJob(table: RunTable, run: Run, place: Place): boolean {
   const { root, address } = run.reuse!;
-  const [before, last] = splitPath(path);
-  const isThere = (fork: readonly number[], ordinal: number): boolean => {
-    const at = forkAddress(address, { node: number, path: fork, within });
-    return readIndexed(table.reader, root, at, ordinal) !== null;
-  };
-  return isThere(before, last) || isThere(path, 0);
+  const isThere = (at: Place, ordinal: number): boolean =>
+    readIndexed(table.reader, root, forkAddress(address, at), ordinal) !== null;
+  const places = [place];
+  const known = new Set<string>();
+  for (const at of places) {
+    const { node: number, path, within = [] } = at;
+    const name = JSON.stringify([number, path, within]);
+    if (known.has(name)) continue;
+    known.add(name);
+    const node = run.version.compiled.nodes[number]!;
+    const [before, last] = splitPath(path);
+    if (node.kind === 'steps') places.push({ ...at, node: node.first });
+    else if (node.kind === 'split')
+      places.push(...node.branches.map((first, i) => ({ node: first, path: [...path, i], within })));
+    else if (node.kind === 'scope') places.push({ node: node.first, path: [], within: [...within, path] });
+    else if (isThere({ ...at, path: before }, last) || isThere(at, 0)) return true;
+    if ('step' in node && node.step.if !== null) places.push({ ...at, node: node.next });
+  }
+  return false;
 }
 
 /** The node with this number or, if a scope opens there, the first node inside the scope. Null: this node has no step. */

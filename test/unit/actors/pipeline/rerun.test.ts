@@ -33,6 +33,7 @@ function traceOf(job: Job, payload: Payload): Trace {
 }
 
 type Steps = readonly object[];
+const never = { path: 'payload.never', op: 'exists', value: true };
 const onError = fc.constantFrom('continue', 'continue', 'fail');
 const withTrace = { t: '{payload.t}', n: '{payload.n}' };
 const join = { uses: 'work', join: 'all' };
@@ -204,7 +205,7 @@ describe('a run from what had failed', () => {
     expect([s.openRuns, s.of('good').length, s.of('bad').length]).toEqual([0, 40, 80]);
   });
 
-  it.each([
+  it.each<[name: string, steps: Steps, last?: object]>([
     ['a step', [{ id: 'charge', uses: 'charge' }]],
     ['a branch', [{ split: [[{ id: 'charge', uses: 'charge' }]] }]],
     ['a foreach', [{ id: 'charge', uses: 'charge', foreach: 'payload.of' }]],
@@ -219,17 +220,29 @@ describe('a run from what had failed', () => {
         },
       ],
     ],
+    ['a skipped step', [{ id: 'charge', uses: 'charge', if: never }]],
+    ['skipped steps', [{ id: 'charge', if: never, steps: [{ uses: 'charge' }] }]],
+    [
+      'branches, of which one skips its step',
+      [{ split: [[{ id: 'charge', uses: 'charge', if: never }], [{ uses: 'charge' }]] }],
+      { join: 'all' },
+    ],
+    ['a step behind a skipped split', [{ id: 'charge', if: never, split: [[{ uses: 'charge' }]] }, { uses: 'charge' }]],
   ])(
     'lets an event enter %s as the original run did, though another has used its dedupe key a day later',
-    (_, steps) => {
+    (_, steps, last = {}) => {
       let isSick = true;
+      const mailed: Json[] = [];
       const s = new Stage({
         plugins: {
           tell: () => ({ events: [{ type: 'told', payload: { of: [1] }, dedupe_key: 'k' }] }),
           charge: () => ({ result: {} }),
-          mail: () => (isSick ? { error: 'sick' } : { result: {} }),
+          mail: (payload: Json) => {
+            mailed.push(payload);
+            return isSick ? { error: 'sick' } : { result: {} };
+          },
         },
-        pipelines: [{ name: 'p', steps: [{ uses: 'tell' }, ...steps, { uses: 'mail' }] }],
+        pipelines: [{ name: 'p', steps: [{ uses: 'tell' }, ...steps, { uses: 'mail', ...last }] }],
         keepsRecords: true,
       });
       const old = s.run('p');
@@ -241,6 +254,7 @@ describe('a run from what had failed', () => {
       s.finish();
       expect([old.status, s.jobs.get(again)!.status]).toEqual(['failed', 'succeeded']);
       expect([s.of('charge').length, s.of('mail').length]).toEqual([charges, 3]);
+      expect(mailed).toEqual(mailed.map(() => mailed[0]));
     },
   );
 
