@@ -204,16 +204,17 @@ export class Firer {
 
   /** Writes a new range, and drops the oldest ones if the schedule has more than `rangesMax`. */
   addRange(turn: Turn, schedule: OpenSchedule, range: FiredRange): void {
-    const { id } = schedule;
+    const { id, record } = schedule;
+    const { createdMs } = record;
     this.#added.set(schedule, [...this.addedTo(schedule), range]);
     schedule.ranges++;
     putFired(turn.batch, id, range);
     const removed = this.#removed.get(schedule) ?? 0;
-    const dropped = dropOldest(this.#ports.reader, turn.batch, id, { count: schedule.ranges, removed });
+    const dropped = dropOldest(this.#ports.reader, turn.batch, id, { createdMs, count: schedule.ranges, removed });
     if (dropped === null) return;
     this.#removed.set(schedule, removed + dropped.count);
     schedule.ranges -= dropped.count;
-    schedule.change({ knownMs: Math.max(schedule.record.knownMs, dropped.lastMs) });
+    schedule.change({ knownMs: Math.max(record.knownMs, dropped.lastMs) });
   }
 
   #observeFired(

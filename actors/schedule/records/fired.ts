@@ -1,6 +1,7 @@
 // The table of occurrences that have fired; a backfill skips these occurrences. Consecutive occurrences that have all fired can share a
-// record. A schedule has at most `rangesMax` records. When another is added, the oldest record is removed. From then on, all occurrences
-// from the schedule's `createdMs` to the end of the removed range count as fired.
+// record. A schedule has at most `rangesMax` records. When another is added, the oldest record after the schedule's `createdMs` is removed.
+// From then on, all occurrences from `createdMs` to the end of the removed range count as fired. Earlier records, which backfills have added,
+// are removed last, because that would let their occurrences fire again.
 import { isDue, type Recurrence } from '../../../runtime/calendar/recurrence.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
 import { readable } from '../../../runtime/store/set-aside.ts';
@@ -44,9 +45,9 @@ export function decodeFired(firstMs: number, value: Uint8Array): FiredRange {
   return { firstMs, lastMs, count, recurrence, originMs };
 }
 
-/** The key range of a schedule's ranges that begin before `untilMs`. */
-function keysOf(id: string, untilMs: number) {
-  return { from: firedKey(id, 0), to: firedKey(id, untilMs) };
+/** The key range of a schedule's ranges that begin from `fromMs` up to, not including, `untilMs`. */
+function keysOf(id: string, untilMs: number, fromMs = 0) {
+  return { from: firedKey(id, fromMs), to: firedKey(id, untilMs) };
 }
 
 const endOfTime = 2 ** 52;
@@ -76,30 +77,31 @@ export function hasFired(record: FiringsRecord, ranges: Iterable<FiredRange>, du
 type FiringsRecord = Pick<ScheduleRecord, 'createdMs' | 'knownMs' | 'queue'>;
 
 /**
- * Removes the oldest ranges that `reader` shows, until the schedule has `rangesMax`. `count`: how many ranges the schedule has, including those
- * that this turn has added. `removed`: how many ranges this turn has already removed; `reader` still shows them. Returns how many ranges this
- * call has removed, and the end of the newest of them (its beginning if its record is unusable). Null: no range was removed.
+ * Removes ranges that `reader` shows, until the schedule has `rangesMax`: the oldest ones that begin after `createdMs` and, if there are no
+ * more of these, the oldest ones before. `count`: how many ranges the schedule has, including those that this turn has added. `removed`: how
+ * many ranges this turn has already removed; `reader` still shows them. Returns how many ranges this call has removed, and the end of the
+ * newest of them (its beginning if its record is unusable). Null: no range was removed.
  */
 export function dropOldest(
   reader: Reader,
   batch: Batch,
   id: string,
-  { count, removed }: { readonly count: number; readonly removed: number },
+  { createdMs, count, removed }: { readonly createdMs: number; readonly count: number; readonly removed: number },
 ): { readonly count: number; readonly lastMs: number } | null {
   if (count <= rangesMax) return null;
-  const found = Array.from(
-    reader.scan('fired', { ...keysOf(id, endOfTime), limit: removed + count - rangesMax }),
-    ({ key, value }) => {
-      const { firstMs } = readFiredKey(key);
-      return {
-        key: Buffer.from(key),
-        lastMs: readable(() => decodeFired(firstMs, Buffer.from(value)).lastMs) ?? firstMs,
-      };
-    },
-  ).slice(removed);
+  const max = removed + count - rangesMax;
+  const found = [keysOf(id, endOfTime, createdMs + 1), keysOf(id, createdMs + 1)]
+    .flatMap(keys => Array.from(reader.scan('fired', { ...keys, limit: max }), lastOf))
+    .slice(removed, max);
   for (const { key } of found) batch.remove('fired', key);
-  const last = found.at(-1);
-  return last === undefined ? null : { count: found.length, lastMs: last.lastMs };
+  return found.length === 0 ? null : { count: found.length, lastMs: Math.max(...found.map(({ lastMs }) => lastMs)) };
+}
+
+/** The key of a range, and the end of the range (its beginning if its record is unusable). */
+function lastOf({ key, value }: { readonly key: Uint8Array; readonly value: Uint8Array }) {
+  const { firstMs } = readFiredKey(key);
+  const lastMs = readable(() => decodeFired(firstMs, Buffer.from(value)).lastMs) ?? firstMs;
+  return { key: Buffer.from(key), lastMs };
 }
 
 export function removeFired(reader: Reader, batch: Batch, id: string): void {

@@ -23,13 +23,17 @@ function rangeAt(n: number): FiredRange {
   return { firstMs: n * hourMs, lastMs: n * hourMs + 1, count: 1, recurrence, originMs: 0 };
 }
 
-/** A schedule with `count` ranges of fired occurrences in its store. */
-function scheduleWith(count: number) {
+/** A schedule with `count` ranges of fired occurrences in its store. It was created before the range with the number `created`. */
+function scheduleWith(count: number, created = 0) {
   const store = openMemoryStore();
   const batch = store.batch();
-  for (let n = 0; n < count; n++) putFired(batch, id, rangeAt(n));
+  for (let n = created; n < created + count; n++) putFired(batch, id, rangeAt(n));
   store.commit(batch);
-  const schedule = new OpenSchedule(id, { knownMs: 0 } as ScheduleRecord);
+  const schedule = new OpenSchedule(id, {
+    createdMs: created * hourMs - 1,
+    knownMs: 0,
+    queue: [],
+  } as unknown as ScheduleRecord);
   schedule.ranges = count;
   const firer = new Firer({ reader: store, setAside: new SetAside() } as unknown as FiringPorts);
   return {
@@ -51,6 +55,21 @@ test.each([1, 2, 5])('%i ranges that one turn adds beyond the limit push out as 
   const kept = add(rangesMax, added);
   expect([kept.length, kept[0], schedule.ranges]).toEqual([rangesMax, added, rangesMax]);
   expect(schedule.record.knownMs).toBe(rangeAt(added - 1).lastMs);
+});
+
+test('ranges before the creation of the schedule, which backfills have added, are kept, and push out later ones', () => {
+  const { schedule, store, add } = scheduleWith(rangesMax, 10);
+  for (const n of [2, 3, 4]) add(n, 1);
+  const fired = [1, 2, 3, 4, 5].filter(n => hasFired(schedule.record, firedRanges(store, id), n * hourMs));
+  expect(fired).toEqual([2, 3, 4]);
+  expect([schedule.ranges, schedule.record.knownMs]).toEqual([rangesMax, rangeAt(12).lastMs]);
+});
+
+test('if all ranges are before the creation of the schedule, the oldest of them are pushed out', () => {
+  const { schedule, add } = scheduleWith(0, 2 * rangesMax);
+  add(0, rangesMax);
+  const kept = add(rangesMax, 2);
+  expect([kept.length, kept[0], schedule.ranges]).toEqual([rangesMax, 2, rangesMax]);
 });
 
 test('a range that cannot be decoded is pushed out like any other', () => {
