@@ -101,6 +101,14 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
     }
   }
 
+  /** In the first turn: applies the configuration, then the ends in `endedBefore`. Must be called before a schedule is changed. */
+  function startUp(turn: Turn): void {
+    if (!isFirstTurn) return;
+    configure(turn);
+    for (const { id, status } of endedBefore.splice(0)) ended(turn, id, status);
+    isFirstTurn = false;
+  }
+
   function configure(turn: Turn): void {
     const nowMs = msOf(turn);
     const changed = reconcile(schedules, config, nowMs, isFirstTurn ? startedMs : nowMs);
@@ -248,7 +256,8 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
   }
 
   /** The schedule with this id. Undefined: the configuration has no such schedule. */
-  function known(id: string): OpenSchedule | undefined {
+  function known(turn: Turn, id: string): OpenSchedule | undefined {
+    startUp(turn);
     const schedule = schedules.get(id);
     return schedule?.definition ? schedule : undefined;
   }
@@ -256,7 +265,7 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
   function run(turn: Turn, { id, idempotency }: RunSchedule): SubmitReply {
     const earlier = idempotency && jobs.idempotency.answer(idempotency, turn);
     if (earlier) return earlier;
-    const schedule = known(id);
+    const schedule = known(turn, id);
     if (!schedule) return { kind: 'refused', refusal: 'unavailable' };
     const reply = firer.startByHand(turn, schedule, idempotency);
     touched.add(schedule);
@@ -264,13 +273,13 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
   }
 
   function pause(turn: Turn, { id, by, reason, replyTo }: PauseSchedule): void {
-    const schedule = known(id);
+    const schedule = known(turn, id);
     if (schedule) pauseNow(turn, schedule, by, reason);
     turn.reply(replyTo, { kind: 'schedule', pause: schedule?.record.pause ?? null } satisfies ScheduleReply);
   }
 
   function resume(turn: Turn, id: string): ScheduleReply {
-    const schedule = known(id);
+    const schedule = known(turn, id);
     const paused = schedule?.record.pause ?? null;
     if (!schedule || !paused) return { kind: 'schedule', pause: null };
     schedule.change({ pause: null, failures: 0 });
@@ -337,9 +346,7 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
   }
 
   jobs.onBackfill((place, turn) => {
-    // The configuration is applied at the end of the first turn.
-    if (isFirstTurn) return { cursor: place.cursor, done: 0, fired: 0, isOver: false, waits: 'unavailable' };
-    const schedule = known(place.plan.schedule);
+    const schedule = known(turn, place.plan.schedule);
     if (schedule) touched.add(schedule);
     return backfill({ ...place, reader, firer, turn, schedule });
   });
@@ -355,15 +362,10 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
       if (!isFirstTurn) configure(turn);
     },
     fire(turn) {
-      if (isFirstTurn) {
-        configure(turn);
-        for (const { id, status } of endedBefore.splice(0)) ended(turn, id, status);
-        isFirstTurn = false;
-      }
+      startUp(turn);
       // An occurrence that comes due while the service stops counts as missed at the next start, and `catch_up` applies to it.
       if (!jobs.mayBegin() || isHeld(turn)) return;
       const nowMs = turn.nowUs / 1_000;
-      if (nowMs < due.nextMs) return;
       let fired = 0;
       for (let next = due.pop(nowMs); next; next = due.pop(nowMs)) {
         fired += advance(turn, next) > examinedMany ? firedPerTurnMin : 1;

@@ -1,4 +1,4 @@
-// A job actor without plugins and hosts over what a store holds, and a loop whose turns a test runs one by one.
+// A job actor without hosts over what a store holds, and a loop whose turns a test runs one by one.
 import { type JobActor, startJobActor } from '../../../../actors/job/actor.ts';
 import { Gauges } from '../../../../actors/job/gauges.ts';
 import { makeBlockKeys } from '../../../../runtime/ids.ts';
@@ -8,13 +8,14 @@ import { config, noPipeline } from './simulator.ts';
 
 /**
  * The test sets the handler of the loop. `onReply` is called with each reply of a committed turn, `onSend` with each message to another thread.
- * A turn that fails throws.
+ * A turn that fails throws. By default, there are no plugins.
  */
 export function bareJobActor(
   store: Store,
   nowUs: () => number,
   onReply: (value: unknown) => void = () => {},
   onSend: (actor: string, message: unknown) => void = () => {},
+  inForce = config([]),
 ): { readonly loop: Loop; readonly job: JobActor } {
   const loop = startLoop({
     store,
@@ -28,7 +29,7 @@ export function bareJobActor(
   });
   const job = startJobActor({
     reader: store,
-    config: config([]),
+    config: inForce,
     blockKeys: makeBlockKeys(() => 7),
     random: Math.random,
     gauges: new Gauges(),
