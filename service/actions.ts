@@ -51,6 +51,8 @@ export type ActionCalls = {
     caller: PendingAsk & Disconnectable,
     idempotency?: IdempotencyKey | null,
   ): Promise<CountedSelection | SubmitReply | null>;
+  /** The reply to the call that used this key before, or a refusal if that was another call. Null: the key is new or has expired. */
+  earlier(idempotency: IdempotencyKey): Promise<SubmitReply | null>;
   /** Resolves when the action is on disk, or refused. If the caller disconnects before the action is sent, no action is started. */
   start(action: NewAction): Promise<SubmitReply>;
   /** The open action with this id; undefined if the action has ended or never existed. */
@@ -78,8 +80,7 @@ export function openActions({ link, reader, reads, stopping, log }: ActionsOptio
     if (counts >= countsMax) return null;
     counts++;
     try {
-      const message = { kind: 'ask_moment', ...(idempotency && { idempotency }) };
-      const reply = await link.ask<MomentReply | SubmitReply>('job', message);
+      const reply = await askMoment(idempotency);
       if (reply.kind !== 'moment') return reply;
       const { moment } = reply;
       const counted = caller.isGone ? null : await reads.countMatches(selection, moment, caller);
@@ -88,6 +89,15 @@ export function openActions({ link, reader, reads, stopping, log }: ActionsOptio
       counts--;
     }
   };
+
+  function askMoment(idempotency?: IdempotencyKey | null): Promise<MomentReply | SubmitReply> {
+    return link.ask('job', { kind: 'ask_moment', ...(idempotency && { idempotency }) });
+  }
+
+  async function earlier(idempotency: IdempotencyKey): Promise<SubmitReply | null> {
+    const reply = await askMoment(idempotency);
+    return reply.kind === 'moment' ? null : reply;
+  }
 
   async function start({ asker, ...action }: NewAction): Promise<SubmitReply> {
     const recall = { asker, answer: takenBack };
@@ -156,6 +166,7 @@ export function openActions({ link, reader, reads, stopping, log }: ActionsOptio
 
   return {
     count,
+    earlier,
     start,
     find(id) {
       reader.refresh();

@@ -308,12 +308,12 @@ function answerOf({ matched: count, moment, searchedUs }: CountedSelection): Cou
   };
 }
 
-function startedAnswer(id: JobId, answer: CountAnswer): Answer {
+export function startedAnswer(id: JobId, answer: CountAnswer): Answer {
   return json(202, JSON.stringify({ action_id: formatId(id), ...answer }));
 }
 
 /** The answer to the call that started this action. Null: the action is no longer stored. */
-function earlierAnswer(engine: HttpCall['engine'], id: JobId): Answer | null {
+export function earlierAnswer(engine: HttpCall['engine'], id: JobId): Answer | null {
   const job = engine.job(id);
   if (!job?.input.payload) return null;
   const { matched: count, up_to, index_at }: ActionRequest = requestOf(job);

@@ -1,10 +1,8 @@
 // Backfills of schedules (docs/schedules.md#backfill). A backfill is an action that fires the occurrences in a past time range, except those that
 // have fired already, and those that the schedule will still fire or skip by itself.
 import { actionsOpenMax, noSelection } from '../../actors/job/records/action.ts';
-import { formatId } from '../../runtime/ids.ts';
 import { pack } from '../../runtime/packing.ts';
 import { Type } from '../../runtime/schema-type.ts';
-import { requestOf } from '../../service/json/action.ts';
 import { parseTimestamp, timestamp } from '../../service/json/timestamp.ts';
 import { backfillMax } from '../../service/schedules.ts';
 import { idempotencyOf } from '../idempotency.ts';
@@ -12,6 +10,7 @@ import { instant, reasonSchema, uuid } from '../openapi/schemas.ts';
 import { isProblem, mismatchProblem, type ProblemItem, problem } from '../problem.ts';
 import { refusalDetails } from '../refusal.ts';
 import { anyOf, json, type Route, route } from '../route.ts';
+import { earlierAnswer, startedAnswer } from './actions.ts';
 import { idempotencyNotes } from './execution.ts';
 import { findRunnable } from './schedules.ts';
 
@@ -87,6 +86,11 @@ const backfillSchedule = route({
     if (wrong.length > 0) return mismatchProblem('invalid_request', wrong);
     const idempotency = idempotencyOf(call, 'POST', '/schedule/{id}/backfill');
     if (isProblem(idempotency)) return idempotency;
+    // A call that repeats another (same idempotency key) gets the answer to the first call, however many occurrences there are by now.
+    const earlier = idempotency && !body.dry_run ? await engine.actions.earlier(idempotency) : null;
+    if (earlier?.kind === 'refused') return problem(earlier.refusal, refusalDetails[earlier.refusal]);
+    const firstAnswer = earlier && earlierAnswer(engine, earlier.id);
+    if (firstAnswer) return firstAnswer;
     const fromMs = Math.ceil(fromUs! / 1_000);
     const toMs = Math.floor(toUs! / 1_000);
     const counted = await engine.schedules.count(found, fromMs, toMs, call.nowMs());
@@ -122,11 +126,10 @@ const backfillSchedule = route({
     });
     const reply = await engine.actions.start({ plan, payload, ...(idempotency && { idempotency }), asker: call });
     if (reply.kind === 'refused') return problem(reply.refusal, refusalDetails[reply.refusal]);
-    // A call that repeats another (same idempotency key) gets the answer to the first call.
-    const job = idempotency && engine.job(reply.id);
-    const given = job ? requestOf(job) : { matched: counted.matched, up_to };
-    const answer = { action_id: formatId(reply.id), matched: given.matched, up_to: given.up_to };
-    return json(202, JSON.stringify(answer));
+    // Another call with the same key may have started an action meanwhile.
+    return (
+      (idempotency && earlierAnswer(engine, reply.id)) ?? startedAnswer(reply.id, { matched: counted.matched, up_to })
+    );
   },
 });
 

@@ -197,6 +197,24 @@ test('a backfill that is repeated with its Idempotency-Key starts nothing', asyn
   expect([other.status, other.body['code']]).toEqual([422, 'idempotency_mismatch']);
 });
 
+test('a repeated backfill gets the first answer, however many occurrences lie in its period by now', async () => {
+  const schedule = { id: 'minutes', plugin: 'worker', payload: { gate: 'never' }, cron: '* * * * *', enabled: false };
+  const { gateway, clock } = await startClocked('2027-11-08T00:00:00Z', {
+    plugins: { worker },
+    schedules: [schedule],
+    service: { max_queue_depth: 5 },
+  });
+  const period = { from: '2027-11-01T02:00:00Z', to: '2027-11-09T00:00:00Z' };
+  const backfill = (more: object, key: string) =>
+    gateway.call('POST', '/schedule/minutes/backfill', { ...period, ...more }, { headers: { 'Idempotency-Key': key } });
+  const first = await backfill({}, 'a week');
+  expect(first.status).toBe(202);
+  clock.set('2027-11-08T02:00:00Z');
+  await until('it has too many occurrences', async () => (await backfill({ dry_run: true }, 'a week')).status === 400);
+  expect((await backfill({}, 'another')).status).toBe(400);
+  expect(await backfill({}, 'a week')).toMatchObject({ status: 202, body: first.body });
+});
+
 test('a backfill that is killed goes on, and fires each occurrence once', async () => {
   const period = { from: '2005-01-01T00:00:00Z', to: '2009-12-31T23:00:00Z' };
   const days = 1_826;

@@ -139,6 +139,8 @@ type Asked = {
   readonly watch?: boolean;
 };
 
+const unavailable = async () => ({ kind: 'refused', refusal: 'unavailable' }) as const;
+
 export class MemoryEngine implements Engine {
   #reply: ((bytes: Uint8Array) => void) | null = null;
   #held: (() => void)[] | null = null;
@@ -177,22 +179,19 @@ export class MemoryEngine implements Engine {
   readonly reschedule: Engine['reschedule'] = async () => ({ kind: 'reschedule', runAtUs: null });
   readonly runNow: Engine['runNow'] = async () => ({ kind: 'run_now', wasWaiting: true });
   readonly actions: Engine['actions'] = {
-    count: async () => ({ kind: 'refused', refusal: 'unavailable' }),
-    start: async () => ({ kind: 'refused', refusal: 'unavailable' }),
+    ...{ count: unavailable, start: unavailable },
+    earlier: async () => null,
     find: () => undefined,
   };
   readonly schedules: Engine['schedules'] = {
-    run: async () => ({ kind: 'refused', refusal: 'unavailable' }),
-    pause: async () => ({ kind: 'refused', refusal: 'unavailable' }),
-    resume: async () => ({ kind: 'refused', refusal: 'unavailable' }),
+    ...{ run: unavailable, pause: unavailable, resume: unavailable },
     shown: async () => [],
     page: async () => ({ shown: [], isLast: true }),
     removedOne: () => undefined,
     count: async () => null,
   };
   readonly pauses: Engine['pauses'] = {
-    pause: async () => ({ kind: 'refused', refusal: 'unavailable' }),
-    resume: async () => ({ kind: 'refused', refusal: 'unavailable' }),
+    ...{ pause: unavailable, resume: unavailable },
     list: () => [],
     unsettled: () => ({ jobs: 0, delayed: 0, runs: 0, oldestMs: null, commands: [] }),
   };
