@@ -35,7 +35,9 @@ export function operationFlows(gateway: Gateway, adminToken: () => string): void
 
   test('a reload is refused if it would hold queued jobs and that is not wanted', async () => {
     const own = await startGateway({ plugins: { greeter, worker } });
-    await own.call('POST', '/plugin/worker/handle', { delay: '1h' });
+    // The pause keeps the job in the queue.
+    await own.call('POST', '/control/plugin/worker/pause', {});
+    await own.call('POST', '/plugin/worker/handle', {});
     own.write({ plugins: { greeter } });
     const page = await visit(own, { at: '#/config', expected: [/status of 409/] });
     await page.getByRole('button', { name: 'Reload…' }).click();
