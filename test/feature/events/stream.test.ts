@@ -153,7 +153,7 @@ test('filters by tree and by run, also what a reader that comes back gets', asyn
   expect(ends).toHaveLength(2);
 });
 
-test('a run that ends dead is told as job.dead and as pipeline.failed', async () => {
+test('the events of a run that ends dead are job.dead and pipeline.failed', async () => {
   const gateway = await startGateway({
     service: { max_jobs_per_root: 3 },
     plugins: {
