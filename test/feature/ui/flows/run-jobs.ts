@@ -20,8 +20,9 @@ export function runJobFlows(gateway: Gateway, run: () => RunTimeline): void {
         .evaluateAll(links => links.map(link => link.getAttribute('title')));
     const ids = (jobs: readonly { readonly job_id: string }[]) => jobs.map(({ job_id: id }) => id);
     await slowest.waitFor();
-    expect(await idsIn(slowest)).toHaveLength(8);
-    expect((await idsIn(slowest))[0]).toBe(stepOf(run(), 'each').slowest[0]!.job_id);
+    const ofAllSteps = run().steps.flatMap(step => step.slowest);
+    expect(ofAllSteps).toHaveLength(8);
+    expect(await idsIn(slowest)).toEqual(ids(ofAllSteps.sort((a, b) => b.run_us - a.run_us)));
     const { failed } = stepOf(run(), 'each');
     expect(await idsIn(failures)).toEqual(ids(failed));
     expect(failed.map(({ error }) => error).sort()).toEqual(['no route', 'no such host']);
