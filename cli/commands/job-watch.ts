@@ -17,7 +17,7 @@ const ends: { readonly [type: string]: string } = {
   'job.cancelled': 'cancelled',
 };
 
-/** When the last request for the job is this old, anything that arrives on the stream, even a comment line, leads to another request. */
+/** After this time without an event or a request for the job, anything that arrives on the stream, such as a comment line, leads to a request. */
 const askAgainMs = 10_000;
 
 export const jobWatch = clientCommand({
@@ -41,7 +41,8 @@ export const jobWatch = clientCommand({
     let isUnsure = true;
     /** The state of the job when this command first printed it, as an event; null until then. */
     let standing: StreamEvent | null = null;
-    let askedMs = performance.now();
+    /** The time of the last events, or of the last request that found out whether the job has ended. */
+    let heardMs = performance.now();
     const noteOpened = () => out.note(`listening to ${client.url}`);
 
     for await (const news of follow(client, `/events${queryText({ types: 'job.*', ...aboutOf(watched) })}`)) {
@@ -53,18 +54,21 @@ export const jobWatch = clientCommand({
         const status = event.fields['job_id'] === id ? ends[event.type] : undefined;
         if (status !== undefined) return exitStatusOfJob(status);
       }
+      if (events.length > 0) heardMs = performance.now();
       if (news.kind === 'opened' ? !news.continues : events.some(({ type }) => type === 'gap')) isUnsure = true;
       if (news.kind === 'opened' && !isUnsure) noteOpened();
       if (news.kind === 'lost') continue;
-      // Some ends have no event: a job that never started is cancelled silently with its run.
-      const isOld = performance.now() - askedMs >= askAgainMs;
       const isSilent = news.kind === 'events' && events.length === 0;
-      if (!isOld && (isSilent || !(isUnsure || progress.isDue))) continue;
-      askedMs = performance.now();
+      // Some ends have no event: a job that never started is cancelled silently with its run.
+      const isEndAsked = performance.now() - heardMs >= askAgainMs || (isUnsure && !isSilent);
+      if (!isEndAsked && (isSilent || !progress.isDue)) continue;
+      if (isEndAsked) heardMs = performance.now();
       const job = await fetchJob(client, id).catch(unlessAway);
       if (job === null) continue;
-      isUnsure = false;
       progress.printCounts(job);
+      // A request for the counts does not end the watch, because events may still be on their way. The last of them is the end.
+      if (!isEndAsked) continue;
+      isUnsure = false;
       if (isSettled(job.status)) {
         await show(endOf(job));
         return exitStatusOfJob(job.status);

@@ -259,6 +259,45 @@ test('job watch learns of an end without an event, also when the service was awa
   expect(stdout).toMatch(/job.enqueued .*\n.* job.cancelled .*\n$/);
 });
 
+test('job watch of a large run ends with its last event, although an answer with its counts says sooner that it has ended', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  onTestFinished(() => void vi.useRealTimers());
+  let stream: ServerResponse | null = null;
+  const at = '2026-11-21T09:00:00.000000Z';
+  const tell = (type: string, id: string) => {
+    const fields = { at, plugin: 'p', command: 'c', job_id: id };
+    stream!.write(`event: ${type}\ndata: ${JSON.stringify(fields)}\n\n`);
+  };
+  let asked = 0;
+  const url = await serve((request, response) => {
+    if (request.url!.startsWith('/events')) {
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).write(': connected\n\n');
+      stream = response;
+      return;
+    }
+    const status = ++asked < 4 ? 'running' : 'succeeded';
+    const counts = { succeeded: 101, failed: 1 };
+    const job = { job_id: 'j', status, plugin: 'pipeline', command: 'p', started_at: at, completed_at: at, counts };
+    response.end(JSON.stringify(job));
+    vi.advanceTimersByTime(10_000);
+    if (asked === 3) tell('job.completed', 'job 0');
+    if (asked === 4) tell('job.failed', 'late');
+    if (asked === 4) tell('job.completed', 'j');
+  });
+  const onNote = (text: string) => {
+    if (text.startsWith('listening')) for (let n = 0; n < 101; n++) tell('job.completed', `job ${n}`);
+  };
+  const { status, stdout } = await headgate(['job', 'watch', 'j', '--url', url], { onNote });
+  const shown = stdout
+    .trimEnd()
+    .split('\n')
+    .slice(1 + 100);
+  expect([status, shown]).toEqual([
+    0,
+    [expect.stringMatching(/job.failed.* late$/), expect.stringMatching(/job.completed.* j$/)],
+  ]);
+});
+
 test('a service that takes the call for its events and says nothing cannot be reached', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   onTestFinished(() => void vi.useRealTimers());
