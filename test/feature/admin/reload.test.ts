@@ -3,6 +3,7 @@ import { beforeEach, expect, test } from 'vitest';
 import { writeConfiguration } from '../../service/gateway/configuration.ts';
 import { shareGateway } from '../../service/gateway/gateway.ts';
 import { echo, worker } from '../../service/gateway/sources.ts';
+import { until } from '../../service/gateway/until.ts';
 
 const message = 'configuration reloaded';
 const gateway = shareGateway({ plugins: { echo } });
@@ -57,9 +58,12 @@ test('tokens of the new configuration count from then on, those of the old one n
 });
 
 test('reloads at the same time, by call and by signal, each end whole', async () => {
+  const reloads = () => gateway.log.filter(({ msg }) => msg === message).length;
+  const before = reloads();
   const calls = Array.from({ length: 8 }, () => gateway.call('POST', '/system/reload'));
   gateway.signal('SIGHUP');
   for (const { status } of await Promise.all(calls)) expect(status).toBe(200);
+  await until('all have ended, also the one by signal', () => reloads() === before + 9);
   expect(await gateway.finished('echo/handle')).toMatchObject({ status: 'succeeded' });
 });
 
