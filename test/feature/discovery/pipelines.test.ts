@@ -1,6 +1,7 @@
 // Description and input schema of pipelines: who sees them, and whose payloads are checked against them.
 import { expect, test } from 'vitest';
 import { shareGateway } from '../../service/gateway/gateway.ts';
+import { until } from '../../service/gateway/until.ts';
 import { keys, send, signed } from '../webhooks/sender.ts';
 
 const inputSchema = {
@@ -16,7 +17,7 @@ const gateway = shareGateway({
   },
   pipelines: [
     { name: 'greet', on: 'people.came', description: ' Greets them all. ', input_schema: inputSchema, steps },
-    { name: 'wait', execution_mode: 'synchronous', input_schema: { n: 'integer' }, steps },
+    { name: 'wait', execution_mode: 'synchronous', timeout_secs: 100, input_schema: { n: 'integer' }, steps },
     { name: 'outer', steps: [{ call: 'greet', with: { people: 1 } }] },
     { name: 'plain', steps },
   ],
@@ -91,7 +92,9 @@ test('a delivery is held to the schema too, after its signature', async () => {
 test('what an event or a call step brings is not held to it', async () => {
   expect((await gateway.ran('outer')).result!.result).toEqual({ people: 1 });
   const { job_id } = await gateway.finished('source/handle');
-  const run = (await gateway.tree(job_id)).find(({ plugin }) => plugin === 'pipeline')!;
+  const run = await until('the event has started a run', async () =>
+    (await gateway.tree(job_id)).find(({ plugin }) => plugin === 'pipeline'),
+  );
   expect((await gateway.settled(run.job_id)).result!.result).toEqual({ people: 7 });
 });
 

@@ -19,7 +19,7 @@ const quick = { max_attempts: 2, backoff_base: '5ms' };
 const gateway = shareGateway({
   roots: [fileURLToPath(new URL('plugins', import.meta.url))],
   instances: {
-    stock_watch: { config: { db_path: stock } },
+    stock_watch: { config: { db_path: stock }, timeouts: { health: '2m' } },
     lost_stock: { uses: 'stock_watch', config: { db_path: '/nowhere/stock.db' }, retry: quick },
     busy_desk: { uses: 'desk', config: { answer: 'later' }, retry: quick },
     closed_desk: { uses: 'desk', config: { answer: 'never' } },

@@ -162,7 +162,7 @@ test('a long line takes no longer than its length: a million characters of each 
   for (const part of ["'a", '"', '`a ', ' ', "' ", '0', 'a1', '1.', '0-', '01234567-', "«'", '\n', '\ud83d'])
     patternOf(part.repeat(1_000_000 / part.length));
   // A search that is quadratic in the length would take minutes.
-  expect(performance.now() - startMs).toBeLessThan(10_000);
+  expect(performance.now() - startMs).toBeLessThan(60_000);
 });
 
 test(`only the first ${lineBytesMax} bytes of a line are read`, () => {

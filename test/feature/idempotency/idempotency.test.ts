@@ -12,7 +12,7 @@ import { until } from '../../service/gateway/until.ts';
 import { openMemoryStore } from '../../support/memory-store.ts';
 
 const pipelines = [
-  { name: 'now', on: 'now', execution_mode: 'synchronous', timeout_secs: 20, steps: [{ id: 'only', uses: 'worker' }] },
+  { name: 'now', on: 'now', execution_mode: 'synchronous', timeout_secs: 100, steps: [{ id: 'only', uses: 'worker' }] },
   { name: 'short', on: 'short', execution_mode: 'synchronous', timeout_secs: 1, steps: [{ uses: 'worker' }] },
   { name: 'later', on: 'later', steps: [{ id: 'only', uses: 'worker' }] },
 ];
