@@ -198,23 +198,31 @@ test('a job that succeeds all the same stays so, and shows the cancel', async ()
 });
 
 test('a handler that hears of its cancel has a second: it may still succeed, and the job behind it in its thread runs undisturbed', async () => {
-  const id = await gateway.submit('tidy/handle', { gate: 'tidied' });
-  await gateway.noted('start', id);
-  const next = await gateway.submit('tidy/handle', { isQuick: true });
-  expect(await cancel(id)).toMatchObject([202, { status: 'running' }]);
   gateway.open('tidied');
-  expect(await gateway.settled(id)).toMatchObject({ status: 'succeeded', attempt: 1, result: { result: 'tidied' } });
-  expect(await gateway.settled(next)).toMatchObject({ status: 'succeeded', attempt: 1, result: { result: 'quick' } });
+  // On a busy machine the second may be over too soon; then another one is cancelled.
+  const [job, next] = await until('a handler ends within its second', async () => {
+    const id = await gateway.submit('tidy/handle', { gate: 'tidied' });
+    await gateway.noted('start', id);
+    const behind = await gateway.submit('tidy/handle', { isQuick: true });
+    expect(await cancel(id)).toMatchObject([202, { status: 'running' }]);
+    const ends = await gateway.allSettled([id, behind]);
+    return ends[0]!.status === 'succeeded' && ends;
+  });
+  expect(job).toMatchObject({ attempt: 1, result: { result: 'tidied' } });
+  expect(next).toMatchObject({ status: 'succeeded', attempt: 1, result: { result: 'quick' } });
 });
 
 test('a handler that hears of its cancel, and goes on, is stopped after a second', async () => {
-  const id = await gateway.submit('tidy/handle');
-  await gateway.noted('start', id);
-  const startMs = performance.now();
-  await cancel(id);
-  await gateway.noted('heard', id);
-  expect(await gateway.settled(id)).toMatchObject({ status: 'cancelled', attempt: 1 });
-  expect(performance.now() - startMs).toBeGreaterThan(900);
+  // On a busy machine the second may be over before the handler hears of it; then another one is cancelled.
+  await until('a handler hears of its cancel', async () => {
+    const id = await gateway.submit('tidy/handle');
+    await gateway.noted('start', id);
+    const startMs = performance.now();
+    await cancel(id);
+    expect(await gateway.settled(id)).toMatchObject({ status: 'cancelled', attempt: 1 });
+    expect(performance.now() - startMs).toBeGreaterThan(900);
+    return gateway.notesOf(id).some(({ what }) => what === 'heard');
+  });
 });
 
 test('a run ends with the jobs that wait; nothing of it starts any more, and no element that was left becomes a job', async () => {
@@ -308,8 +316,7 @@ test.each([
   expect(ended.map(job => job.status)).toEqual(Array(2).fill(detached ? 'cancelled' : 'succeeded'));
   const last = (await gateway.tree(source!)).filter(({ plugin }) => plugin === 'single');
   expect(last.filter(({ job_id }) => gateway.notesOf(job_id).length > 0)).toHaveLength(detached ? 0 : 2);
-  const { body } = await gateway.call('GET', '/system/selfcheck');
-  expect(body).toMatchObject({ failures: [] });
+  expect((await gateway.call('GET', '/system/selfcheck')).body).toMatchObject({ failures: [] });
 });
 
 test('one cancelled child counts as not succeeded: on_error decides', async () => {
@@ -351,16 +358,14 @@ test('a cancel outlives a kill: nothing of the run starts after it', async () =>
   await gateway.settled(blocker);
   const [, child] = await gateway.tree(run);
   expect(gateway.notesOf(waiting).concat(gateway.notesOf(child!.job_id))).toEqual([]);
-  const { body } = await gateway.call('GET', '/system/selfcheck');
-  expect(body).toMatchObject({ failures: [] });
+  expect((await gateway.call('GET', '/system/selfcheck')).body).toMatchObject({ failures: [] });
 });
 
 test('the command cancels several, waits if asked to, and says what had ended', async () => {
   await occupy('command');
   const [one, two] = [await gateway.submit('single/handle'), await gateway.submit('single/handle')];
-  const run = await headgate(['job', 'cancel', one, two, '--reason', 'by hand', '--json', '--url', gateway.url], {
-    env,
-  });
+  const words = ['job', 'cancel', one, two, '--reason', 'by hand', '--json', '--url', gateway.url];
+  const run = await headgate(words, { env });
   expect([run.status, JSON.parse(run.stdout)]).toEqual([
     0,
     { jobs: [one, two].map(job_id => ({ job_id, status: 'cancelled' })) },
@@ -382,9 +387,8 @@ test('the command cancels several, waits if asked to, and says what had ended', 
 
 test('a call that waits for a job that is cancelled ends with the exit status 6', async () => {
   await occupy('six');
-  const running = headgate(['plugin', 'run', 'single', 'handle', '--payload', '{"name":"six"}', '--url', gateway.url], {
-    env,
-  });
+  const words = ['plugin', 'run', 'single', 'handle', '--payload', '{"name":"six"}', '--url', gateway.url];
+  const running = headgate(words, { env });
   const id = await until('it is queued', async () => {
     const { body } = await gateway.call('GET', '/jobs?plugin=single&status=queued');
     return (body['jobs'] as Detail[])[0]?.['job_id'] as string | undefined;

@@ -31,6 +31,7 @@ require('node:readline').createInterface({ input: process.stdin }).on('line', as
   console.log(JSON.stringify({ id, status: 'ok', result: { pid: process.pid } }));
 });
 `;
+const wildMs = 6_000;
 const settings = {
   service: { max_workers: 2 },
   plugins: {
@@ -44,7 +45,8 @@ const settings = {
     bounded: { uses: 'worker', parallelism: 3 },
     narrow: { uses: 'worker', concurrency: { handle: 1 } },
     wider: { uses: 'single', concurrency: 10 },
-    wild: { timeouts: { handle: '400ms' }, retry: { max_attempts: 1 } },
+    // Long enough for those that are not to time out, also on a busy machine.
+    wild: { timeouts: { handle: `${wildMs}ms` }, retry: { max_attempts: 1 } },
   },
 };
 const gateway = shareGateway(settings);
@@ -126,7 +128,8 @@ test('one that blocks its thread is charged; its neighbours run again, alone and
   await until('all run', () => notesOf(neighbours).length === 20);
   const [blocking] = await submitAll('wild', [{ does: 'block' }]);
   gateway.open('blocked');
-  expect(await gateway.settled(blocking!)).toMatchObject({ status: 'timed_out', last_error: 'timed out after 400 ms' });
+  const late = { status: 'timed_out', last_error: `timed out after ${wildMs} ms` };
+  expect(await gateway.settled(blocking!)).toMatchObject(late);
   await gateway.allSettled(neighbours);
   for (const id of neighbours) expect(await gateway.job(id)).toMatchObject({ status: 'succeeded', attempt: 1 });
 });

@@ -157,20 +157,21 @@ test('a paused service runs no job; every pause has to end before a job starts',
 });
 
 test('a retry that waits is due at once when it is told to, and a paused job says why in a sentence', async () => {
-  const why = async (id: string) =>
-    (await headgate(['job', 'why', id, '--url', gateway.url], { env: { HEADGATE_TOKEN: everythingToken } })).stdout;
+  const env = { HEADGATE_TOKEN: everythingToken };
+  const why = async (id: string) => (await headgate(['job', 'why', id, '--url', gateway.url], { env })).stdout;
   const now = (id: string) => gateway.call('POST', `/job/${id}/run-now`);
   const id = await gateway.submit('patient/handle', { times: 1 });
   await waitsFor(id, 'retry');
-  expect(await why(id)).toMatch(
-    /^patient\.handle waits for its next attempt: attempt 2 of 3 \(since 20.*, until 20.*\)\n$/,
-  );
+  // A slow ledger leaves the reason out of an answer.
+  await expect
+    .poll(() => why(id))
+    .toMatch(/^patient\.handle waits for its next attempt: attempt 2 of 3 \(since 20.*, until 20.*\)\n$/);
   await pause('plugin/patient', { reason: 'provider down' });
   expect((await now(id)).body).toEqual({ job_id: id, status: 'queued', rescheduled: true });
   await waitsFor(id, 'paused');
-  expect(await why(id)).toMatch(
-    /^patient\.handle is paused: the plugin patient is paused by api:ops: provider down \(since 20.*\)\n$/,
-  );
+  await expect
+    .poll(() => why(id))
+    .toMatch(/^patient\.handle is paused: the plugin patient is paused by api:ops: provider down \(since 20.*\)\n$/);
   expect((await now(id)).body).toMatchObject({ status: 'queued', rescheduled: false });
   // `run-now` has stored the new time, which a restart keeps.
   await gateway.restart();
@@ -183,7 +184,7 @@ test('a retry that waits is due at once when it is told to, and a paused job say
   const again = await gateway.submit('patient/handle', { times: 1 });
   await waitsFor(again, 'retry');
   const words = ['job', 'run-now', again, '--url', gateway.url];
-  expect((await headgate(words, { env: { HEADGATE_TOKEN: everythingToken } })).stdout).toBe(`${again} is due now\n`);
+  expect((await headgate(words, { env })).stdout).toBe(`${again} is due now\n`);
   expect((await gateway.settled(again)).attempt).toBe(2);
   await pause('pipeline/two');
   const run = await gateway.run('two');
@@ -210,8 +211,9 @@ test('a pause with an end resumes by itself, also where the service was down the
   expect(Date.parse(String(soon['until']))).toBeGreaterThan(Date.parse(String(soon['since'])));
   expect((await gateway.finished('echo/say')).status).toBe('succeeded');
   expect(await pauses()).toEqual([]);
-  const until = new Date(Date.now() + 1_000).toISOString();
-  await pause('plugin/echo', { until });
+  // The second pause replaces the first.
+  await pause('plugin/echo', { until: new Date(Date.now() + 3_600_000).toISOString() });
+  await pause('plugin/echo', { for: '1s' });
   const id = await gateway.submit('echo/say');
   await gateway.restart();
   expect((await gateway.settled(id)).status).toBe('succeeded');
@@ -220,9 +222,8 @@ test('a pause with an end resumes by itself, also where the service was down the
 
 test('with reject new calls get 503 and the time to come again; pausing again replaces the pause', async () => {
   await pause('plugin/mail', { reject: true, for: '10m' });
-  const refused = await gateway.call('POST', '/plugin/mail/say', {});
-  expect([refused.status, refused.body['code']]).toEqual([503, 'paused']);
-  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(590);
+  const { status, body, headers } = await gateway.call('POST', '/plugin/mail/say', {});
+  expect([status, body['code'], Number(headers.get('retry-after')) > 500]).toEqual([503, 'paused', true]);
   expect((await gateway.call('POST', '/plugin/letters/say', {})).status).toBe(503);
   // A pause of `letters` without `reject` does not hide the `reject` of the pause of `mail`, on which `letters` builds.
   await pause('plugin/letters');
@@ -355,20 +356,22 @@ test('a shell completes the names of plugins and pipelines, and nothing while th
     const { stdout } = await headgate(['completion', 'fish', '--', ...words], { env });
     return stdout.split('\n').flatMap(line => (line === '' ? [] : [line.split('\t')[0]!]));
   };
-  expect(await offered(['pause', 'plugin', 'ech'])).toEqual(['echo']);
-  expect(await offered(['resume', 'plugin', '--command', 'say', 'ech'])).toEqual(['echo']);
-  expect(await offered(['pause', 'pipeline', 'tw'])).toEqual(['two']);
-  expect(await offered(['plugin', 'run', 'ech'])).toEqual(['echo']);
+  // A service that takes longer than a second to answer is not waited for.
+  const offers = (words: readonly string[]) => expect.poll(() => offered(words));
+  await offers(['pause', 'plugin', 'ech']).toEqual(['echo']);
+  await offers(['resume', 'plugin', '--command', 'say', 'ech']).toEqual(['echo']);
+  await offers(['pause', 'pipeline', 'tw']).toEqual(['two']);
+  await offers(['plugin', 'run', 'ech']).toEqual(['echo']);
   expect(await offered(['pause', 'plugin', 'echo', ''])).toEqual([]);
-  expect(await offered(['plugin', 'run', '--', 'ech'])).toEqual(['echo']);
+  await offers(['plugin', 'run', '--', 'ech']).toEqual(['echo']);
   expect(await offered(['plugin', 'run', '--', 'echo', 'ech'])).toEqual([]);
   expect(await offered(['pause', 'plugin', '--url=http://127.0.0.1:1', ''])).toEqual([]);
   expect(await offered(['pause', 'plugin', ''], 'http://127.0.0.1:1')).toEqual([]);
 });
 
 test('the command line pauses, lists and resumes, and status shows pauses first', async () => {
-  const run = (...words: string[]) =>
-    headgate([...words, '--url', gateway.url], { env: { HEADGATE_TOKEN: everythingToken } });
+  const env = { HEADGATE_TOKEN: everythingToken };
+  const run = (...words: string[]) => headgate([...words, '--url', gateway.url], { env });
   onTestFinished(async () => {
     for (const path of ['plugin/echo', 'pipeline/two', 'system']) await control(`${path}/resume`);
   });
@@ -382,12 +385,8 @@ test('the command line pauses, lists and resumes, and status shows pauses first'
   expect((await run('pause', 'system', '--reject')).stdout).toContain('new calls are refused');
   expect((await run('pauses', '--json')).json.pauses).toHaveLength(3);
   const status = await run('status');
-  expect(
-    status.stdout
-      .split('\n')
-      .slice(0, 3)
-      .every(line => line.startsWith('paused ')),
-  ).toBe(true);
+  const first = status.stdout.split('\n').slice(0, 3);
+  expect(first.every(line => line.startsWith('paused '))).toBe(true);
   expect(status.stdout).toContain('the plugin echo by api:test since');
   expect((await run('status', '--json')).json.pauses).toHaveLength(3);
   for (const words of [['plugin', 'echo'], ['pipeline', 'two'], ['system']])
