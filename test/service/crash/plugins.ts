@@ -16,12 +16,12 @@ const begin = ({ job_id: job, attempt }) => {
 };
 `;
 
-/** Waits for `wait` ms in short pauses, and notes each of them (`breath`). If `flaky`, its first attempt fails. */
+/** Waits for `wait` ms (at its first attempt: `firstWait`, if given) in short pauses, and notes each (`breath`). If `flaky`, its first attempt fails. */
 const working = `${notes}
 export async function handle(request) {
   const note = begin(request);
-  const { item, index, wait = 0, flaky = false } = request.event.payload;
-  const waitMs = item?.wait ?? wait;
+  const { item, index, wait = 0, firstWait = wait, flaky = false } = request.event.payload;
+  const waitMs = item?.wait ?? (request.attempt === 1 ? firstWait : wait);
   const breathMs = waitMs > 100 ? 20 : 2;
   for (let ms = 0; ms < waitMs; ms += breathMs) {
     await pause(breathMs);
@@ -36,11 +36,12 @@ export async function handle(request) {
 }
 `;
 
-/** Blocks its thread for `wait` ms. */
+/** Blocks its thread for `wait` ms; at its first attempt, for `firstWait` ms. */
 const blocking = `${notes}
 export function handle(request) {
   const note = begin(request);
-  const endMs = performance.now() + request.event.payload.wait;
+  const { wait, firstWait } = request.event.payload;
+  const endMs = performance.now() + (request.attempt === 1 ? firstWait : wait);
   while (performance.now() < endMs) {
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
     note('breath');
@@ -80,7 +81,7 @@ export function handle(request) {
 }
 `;
 
-/** A program: a process per attempt, which must not outlive its service for long. */
+/** A program: a process per attempt, which must not outlive its service for long. If `long`, its first attempt takes more than a minute. */
 const program = `#!/bin/sh
 read request
 job=\${request#*'"job_id":"'}
@@ -88,7 +89,7 @@ job=\${job%%'"'*}
 note() { printf '{"job":"%s","attempt":0,"service":0,"run":"%s","what":"%s"}\\n' "$job" "$$" "$1" >> ../../journal; }
 note start
 breaths='1 2 3'
-case "$request" in *'"long":true'*) breaths=$(seq 400) ;; esac
+case "$request" in *'"attempt":1,'*'"long":true'*) breaths=$(seq 12000) ;; esac
 for breath in $breaths; do sleep 0.005; note breath; done
 note end
 echo '{"status":"ok","result":{"job":"'$job'"}}'

@@ -172,7 +172,7 @@ test('with a pace and a limit it stops at the limit, and can be cancelled on the
   await submitMany('paced/handle', 30);
   const where = { plugin: 'paced', status: 'queued' };
   expect(await acted({ do: 'cancel', where, limit: 3 })).toMatchObject({ matched: 30, done: 3 });
-  const { body } = await post({ do: 'cancel', where, per_second: 10 });
+  const { body } = await post({ do: 'cancel', where, per_second: 1 });
   const id = String(body['action_id']);
   await until('it has begun', async () => (await action(id)).done > 0);
   expect(await gateway.call('POST', `/job/${id}/cancel`, { reason: 'wrong filter' })).toMatchObject({

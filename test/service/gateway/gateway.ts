@@ -316,7 +316,7 @@ export class Gateway {
     const before = this.stderr.length;
     const said = () => this.stderr.slice(before);
     this.signal('SIGHUP');
-    await until('the reload is answered', () => /"level":50|configuration reloaded/.test(said()));
+    await until('the reload is answered', () => /("level":50|configuration reloaded).*\n/.test(said()));
     return said();
   }
 

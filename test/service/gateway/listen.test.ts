@@ -6,6 +6,9 @@ import { server } from '../../unit/http/differences.ts';
 import { Gateway, refusedStart, startGateway } from './gateway.ts';
 import { echo } from './sources.ts';
 
+/** An address of this machine on which no other test listens, so that nobody takes the free port meanwhile. */
+const ownHost = '127.0.0.2';
+
 /** Calls /healthz on the port again and again, whether or not anything listens there. `answers` has what was received. */
 function ask(port: number): { readonly answers: string[]; stop(): void } {
   const answers: string[] = [];
@@ -13,7 +16,7 @@ function ask(port: number): { readonly answers: string[]; stop(): void } {
   let socket: Socket;
   const once = () => {
     if (isOver) return;
-    socket = connect(port, '127.0.0.1', () => socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'));
+    socket = connect(port, ownHost, () => socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'));
     socket.on('data', data => answers.push(data.toString('latin1')));
     socket.on('error', () => {});
     socket.on('close', () => setImmediate(once));
@@ -36,7 +39,7 @@ test.each(['api', 'webhooks'] as const)(
     onTestFinished(() => void holder.close());
     const taken = { listen: `127.0.0.1:${(holder.address() as AddressInfo).port}` };
     const port = await freePort();
-    const free = { listen: `127.0.0.1:${port}` };
+    const free = { listen: `${ownHost}:${port}` };
     const asking = ask(port);
     onTestFinished(() => asking.stop());
     const settings = section === 'api' ? { api: taken, webhooks: free } : { api: free, webhooks: taken };

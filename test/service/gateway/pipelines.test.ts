@@ -197,9 +197,9 @@ test('a fan-out runs one job per element, and its join sees all results in the o
   expect((payload['results'] as { i: number }[]).map(({ i }) => i)).toEqual(hundred);
 });
 
-test('a fan-out of ten thousand has ten thousand children, each once', async () => {
+test('a fan-out of ten thousand has ten thousand children, each once', { timeout: 360_000 }, async () => {
   const list = Array.from({ length: 10_000 }, (_, i) => i);
-  const run = await gateway.ran('counts_of_echo', { list });
+  const run = await gateway.settled(await gateway.run('counts_of_echo', { list }), 300_000);
   expect(run).toMatchObject({ status: 'succeeded' });
   expect(given(run).payload).toEqual({ succeeded: 10_000, failed: 0 });
   const children = (await gateway.tree(run.job_id)).filter(({ plugin }) => plugin === 'echo');
