@@ -20,7 +20,7 @@ const diskSeeds = cyclesOf({ deep: 200, quick: withSlow ? 8 : 2 });
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 const main = 'dist/simulated/test/service/simulation/main.js';
 
-beforeAll(() => exec('npx', ['tsc', '-p', 'test/service/simulation'], { cwd: root }), 120_000);
+beforeAll(() => exec('npx', ['tsc', '-p', 'test/service/simulation'], { cwd: root }), 600_000);
 
 /** Runs lives in processes of their own, compiled: the runner of the tests would make each life take three times as long. */
 async function simulate(...how: readonly string[]): Promise<string> {
