@@ -25,8 +25,11 @@ import { type Reply, Wire } from './wire.ts';
 const requestsCount = cyclesOf({ deep: 10_240, quick: 320 });
 const inFlight = 16;
 const findingsMax = 10;
-/** How long the event loop may stand still, in CPU time of its thread: the clock would also count other work of the machine. */
-const pauseMsMax = 100;
+/**
+ * How long the event loop may stand still, in CPU time of its thread: the clock would also count other work of the machine. On a busy machine
+ * the same work takes more CPU time, too: the longest pause has had 25 to 55 ms.
+ */
+const pauseMsMax = 200;
 
 const everything = 'fuzz-token-for-everything';
 const scopeTokens = ['plugin:ro', 'plugin:rw', 'jobs:status:ro', 'jobs:logs:ro', 'events:ro', 'system:ro'].map(
