@@ -21,7 +21,7 @@ type Fanout = {
 export const fanout: Bench<Fanout> = {
   name: 'fanout',
   purpose: 'a pipeline run with 100,000 children by foreach and a join; the same with 1,000',
-  limitMs: { smoke: 30_000, real: 300_000 },
+  limitMs: { smoke: 100_000, real: 300_000 },
   parameters: {
     smoke: { children: 2_000, runs: 2, smallChildren: 50, smallRuns: 3 },
     real: { children: 100_000, runs: 5, smallChildren: 1_000, smallRuns: 50 },

@@ -136,7 +136,7 @@ export class Service {
   async end(): Promise<void> {
     await this.kill();
     const isGone = () => (this.#orphans.some(pid => existsSync(`/proc/${pid}`)) ? undefined : true);
-    await until(isGone, { everyMs: 10, withinMs: 10_000, what: 'the end of the plugin hosts' });
+    await until(isGone, { everyMs: 10, withinMs: 60_000, what: 'the end of the plugin hosts' });
   }
 
   /** The last lines of the service's log. */
