@@ -80,7 +80,9 @@ beforeAll(async () => {
       found.names.has('headgate_lane_queued_jobs') &&
       found.names.has('headgate_workers') &&
       found.names.has('headgate_host_restarts_total') &&
-      found.names.has('headgate_sse_gaps_total');
+      found.names.has('headgate_sse_gaps_total') &&
+      // A scrape waits only briefly for the disk.
+      found.names.has('headgate_store_size_bytes');
     return isCounted && found;
   });
 });
@@ -114,15 +116,20 @@ test('an outcome of a schedule that alerts ask for is shown before its first eve
 });
 
 test('the time in the queue of a delayed job counts from when it could run, its whole time from the acceptance', async () => {
-  const { body } = await gateway.call('POST', '/plugin/late/say?wait=30s', { delay: '2s' });
-  expect(body['status']).toBe('succeeded');
+  const { body } = await gateway.call('POST', '/plugin/late/say', { delay: '2s' });
+  const job = await gateway.settled(String(body['job_id']));
+  expect(job.status).toBe('succeeded');
+  const { run_at: runAt } = job as unknown as { readonly run_at: string };
   const late = { plugin: 'late', command: 'say' };
   const found = await until('it has been counted', async () => {
     const found = await scrape(gateway);
     return found.sum('headgate_job_queue_seconds_count', late) === 1 && found;
   });
-  expect(found.sum('headgate_job_queue_seconds_sum', late)).toBeLessThan(1);
-  expect(found.sum('headgate_job_total_seconds_sum', late)).toBeGreaterThanOrEqual(2);
+  const seconds = (from: string, to: string) => (microseconds(to) - microseconds(from)) / 1e6;
+  expect(found.sum('headgate_job_queue_seconds_sum', late)).toBeCloseTo(seconds(runAt, job.started_at!), 5);
+  const total = seconds(job.created_at, job.completed_at!);
+  expect(total).toBeGreaterThanOrEqual(2);
+  expect(found.sum('headgate_job_total_seconds_sum', late)).toBeCloseTo(total, 5);
 });
 
 test('the age of the oldest queued job counts from its time to run, and from the end of a pause', async () => {
@@ -134,13 +141,19 @@ test('the age of the oldest queued job counts from its time to run, and from the
     });
   onTestFinished(() => gateway.open('narrow'));
   await gateway.noted('start', await gateway.submit('narrow/handle', { gate: 'narrow' }));
-  await gateway.call('POST', '/plugin/narrow/handle', { payload: {}, delay: '5s' });
-  expect((await age(() => true)).seconds).toBeLessThan(5);
-  const before = await age(seconds => seconds > 4);
+  const { body } = await gateway.call('POST', '/plugin/narrow/handle', { payload: {}, delay: '3s' });
+  const { body: delayed } = await gateway.call('GET', `/job/${body['job_id']}`);
+  /** The most that the age can be now. Had it begun with the acceptance, or with the time to run, it would be more by seconds. */
+  const since = (ms: number) => (Date.now() - ms) / 1000 + 0.5;
+  const due = await age(() => true);
+  expect(due.seconds).toBeLessThan(since(Date.parse(String(delayed['run_at']))));
+  await age(seconds => seconds > 2);
   await gateway.call('POST', '/control/plugin/narrow/pause', {});
   await age(seconds => seconds === 0);
+  const resumedMs = Date.now();
   await gateway.call('POST', '/control/plugin/narrow/resume');
-  expect((await age(seconds => seconds > 0)).seconds).toBeLessThan(before.seconds);
+  const resumed = await age(seconds => seconds > 0);
+  expect(resumed.seconds).toBeLessThan(since(resumedMs));
 });
 
 test('a run that was cancelled before it began has no time', async () => {
