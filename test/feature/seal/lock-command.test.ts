@@ -54,10 +54,11 @@ test('a lock that is killed while it is written is the old one or the new one', 
   for (const events of [1, 2, 3, 4]) {
     const words = [main, 'config', 'lock', '--config', sealed.directory];
     let seen = 0;
-    const child = spawn(process.execPath, words, { env: { ...process.env, ...sealed.env }, stdio: 'ignore' });
+    // The watcher comes first: it must see what the command writes, however quick that is.
     const watcher = watch(sealed.directory, () => {
       if (++seen >= events) child.kill('SIGKILL');
     });
+    const child = spawn(process.execPath, words, { env: { ...process.env, ...sealed.env }, stdio: 'ignore' });
     await once(child, 'exit');
     watcher.close();
     expect(seen).toBeGreaterThan(0);
