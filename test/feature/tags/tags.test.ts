@@ -315,7 +315,8 @@ test('tags survive a kill, and the index is rebuilt; without tags their tables a
   await gateway.start();
   await gateway.settled(run);
   await until('the whole tree is found', async () => (await list('tag=tenant:kept', gateway)).total === 4);
-  expect(idsIn(await list('tag=tenant:kept&status=running', gateway))).toEqual([held]);
+  // After the start it waits for a worker again.
+  await expect.poll(async () => idsIn(await list('tag=tenant:kept&status=running', gateway))).toEqual([held]);
   gateway.open('kept');
   await gateway.settled(held);
   const { body } = await gateway.call('GET', '/system/selfcheck');
