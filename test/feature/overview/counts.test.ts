@@ -23,7 +23,7 @@ async function counts(): Promise<object[]> {
 test('jobs are counted by command and status, and runs by pipeline', async () => {
   expect(await counts()).toEqual([]);
   for (const path of ['/plugin/echo/handle', '/pipeline/twice', '/pipeline/broken'])
-    expect((await gateway.call('POST', `${path}?wait=30s`, {})).status).toBe(200);
+    expect((await gateway.call('POST', `${path}?wait=60s`, {})).status).toBe(200);
   expect(await counts()).toEqual([
     { plugin: 'echo', command: 'handle', ...none, succeeded: 3 },
     { plugin: 'failing', command: 'handle', ...none, failed: 1 },

@@ -180,7 +180,7 @@ test('a sender that leaves in the middle leaves nothing behind', async () => {
 test('senders of many slow bodies keep nobody out: the oldest of theirs gives way', async () => {
   const share = bodiesBytesMax / 4;
   const slow = Array.from({ length: 4 }, () => begin(bodiesBytesMax, share));
-  const waiting = { timeout: 20_000, interval: 5 };
+  const waiting = { timeout: 100_000, interval: 5 };
   const taken = () => faults.length === 0 && slow.every(({ socket }) => socket.writableLength === 0);
   await expect.poll(taken, waiting).toBe(true);
   const parts = [whole.slice(0, -2), whole.slice(-2)];

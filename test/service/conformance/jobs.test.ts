@@ -160,7 +160,7 @@ test('to is the upper bound on completed_at', async () => {
 });
 
 test('query searches the text of last_error, stderr and result', async () => {
-  await until('all is indexed', async () => (await list('/job-logs?query=rare')).total === 2, 5_000);
+  await until('all is indexed', async () => (await list('/job-logs?query=rare')).total === 2);
   await expectFound('/job-logs?query=kingfisher', [failed]);
   await expectFound('/job-logs?query=murmur', [noisy]);
   await expectFound('/job-logs?query=rare%20heron', [looked]);

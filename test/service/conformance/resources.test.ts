@@ -123,7 +123,7 @@ test('a plugin skill is named plugin.<plugin>.<command> and has its fields', asy
 test('a pipeline skill is named pipeline.<pipeline> and has its fields', async () => {
   expect((await read(gateway, '/skills'))['skills']).toContainEqual({
     ...{ name: 'pipeline.prompt', kind: 'pipeline', endpoint: '/pipeline/prompt', pipeline: 'prompt' },
-    ...{ trigger: 'prompt.asked', execution_mode: 'synchronous', timeout_secs: 20 },
+    ...{ trigger: 'prompt.asked', execution_mode: 'synchronous', timeout_secs: 120 },
   });
 });
 

@@ -77,7 +77,7 @@ export const settings = {
       name: 'prompt',
       on: 'prompt.asked',
       ...waits,
-      timeout_secs: 20,
+      timeout_secs: 120,
       steps: [{ uses: 'echo' }, { uses: 'echo.look' }],
     },
     { name: 'slow', on: 'slow.asked', ...waits, timeout_secs: 1, steps: [{ uses: 'worker' }] },
