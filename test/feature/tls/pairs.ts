@@ -1,5 +1,5 @@
 // Certificates for tests, which end in a hundred years, each with its key. `one`, `two` and `three` have the same names.
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -16,8 +16,17 @@ export function certificateFile(name: PairName): string {
   return join(fixtures, `${name}.crt`);
 }
 
+/** How many files were written. */
+let written = 0;
+
 /** Writes a certificate and the key of a pair as `tls.crt` and `tls.key`. */
 export function writePair(directory: string, cert: PairName, key: PairName = cert): void {
-  writeFileSync(join(directory, 'tls.crt'), pem(`${cert}.crt`), { mode: 0o644 });
-  writeFileSync(join(directory, 'tls.key'), pem(`${key}.key`), { mode: 0o600 });
+  const put = (name: string, content: Buffer, mode: number) => {
+    const path = join(directory, name);
+    writeFileSync(path, content, { mode });
+    // Two files that are written in the same tick of the kernel's clock would have the same time, and could be taken for the same file.
+    utimesSync(path, 1_000, 1_000 + ++written);
+  };
+  put('tls.crt', pem(`${cert}.crt`), 0o644);
+  put('tls.key', pem(`${key}.key`), 0o600);
 }
