@@ -81,44 +81,6 @@ it('never has more under way than `concurrency` says', async () => {
   expect(Math.max(...outcomes.map(({ result }) => (result as { now: number }).now))).toBe(4);
 });
 
-it('tells the outcome of a task at its deadline, while its neighbours go on; its late answer is dropped', async () => {
-  const stage = concurrentStage().plugin(
-    'p',
-    `export const handle = async ({ payload }, { signal, log }) => {
-      log('info', 'begun');
-      if (payload.heeds) await new Promise(go => signal.addEventListener('abort', () => setTimeout(go, 20)));
-      return { result: 'late' };
-    };`,
-  );
-  const job = { payloads: [{ heeds: true }, {}], deadlineMs: 200 };
-  const { outcomes } = await stage.frame('p', job);
-  expect(byTask(outcomes)).toMatchObject([
-    { verdict: 'timed_out', error: 'timed out after 200 ms', logs: [{ message: 'begun' }] },
-    { verdict: 'ok', result: 'late' },
-  ]);
-  // The thread lives on, and runs the next frame.
-  expect((await stage.frame('p', { payloads: [{}] })).outcomes).toMatchObject([{ verdict: 'ok' }]);
-  expect(stage.told.filter(({ kind }) => kind === 'replaced')).toEqual([]);
-});
-
-it('gives each task a deadline and a signal of its own', async () => {
-  const stage = concurrentStage().plugin(
-    'p',
-    `export const handle = async ({ payload }, { signal, emit }) => {
-      signal.addEventListener('abort', () => emit({ type: 'aborted' }));
-      await new Promise(go => setTimeout(go, payload.waitMs));
-      return { result: { aborted: signal.aborted } };
-    };`,
-  );
-  const payloads = Array.from({ length: 255 }, (_, i) => ({ waitMs: i % 5 === 0 ? 380 : 1 }));
-  const { outcomes } = await stage.frame('p', { payloads, deadlineMs: 300 });
-  expect(outcomes).toHaveLength(255);
-  for (const { task, verdict, events, result } of outcomes) {
-    if (task % 5 === 0) expect([verdict, events]).toEqual(['timed_out', [{ type: 'aborted', payload: {} }]]);
-    else expect([verdict, events, result]).toEqual(['ok', undefined, { aborted: false }]);
-  }
-});
-
 it('replaces a thread with a task that does not settle once its neighbours have ended; new frames go to another', async () => {
   const stage = concurrentStage().plugin(
     'p',
@@ -136,17 +98,6 @@ it('replaces a thread with a task that does not settle once its neighbours have 
   await stage.heard('replaced', /did not end after its deadline or cancel/);
   const next = await stage.frame('p', { payloads: [{}], concurrency: 8 });
   expect((next.outcomes[0]!.result as { threadId: number }).threadId).not.toBe(oldThread);
-});
-
-it('charges the task that blocks the thread, and gives its neighbours back to run alone', async () => {
-  const stage = concurrentStage().plugin(
-    'p',
-    `export const handle = async ({ payload }) => { if (payload.blocks) for (;;); await new Promise(() => {}); };`,
-  );
-  const payloads = [...many(20), { blocks: true }, ...many(5)];
-  const { outcomes, begun } = await stage.frame('p', { payloads, deadlineMs: 150 });
-  expect(outcomes).toMatchObject([{ task: 20, verdict: 'timed_out', error: 'timed out after 150 ms' }]);
-  expect(begun).toEqual([...Array.from({ length: 20 }, (_, i) => i), 21, 22, 23, 24, 25]);
 });
 
 it('charges nobody where it is not known who blocks the thread', async () => {
@@ -258,44 +209,14 @@ it.each(answers)('fails the task with an answer %s, and no other', async (_, ans
   ]);
 });
 
-it('charges the task whose answer blocks the thread when it is looked at', async () => {
-  const stage = concurrentStage().plugin(
-    'p',
-    `export const handle = async ({ payload }) => {
-      await null;
-      if (payload.odd) return { result: { toJSON() { for (;;); } } };
-      await new Promise(() => {});
-    };`,
-  );
-  const { outcomes, begun } = await stage.frame('p', { payloads: [{}, { odd: true }, {}], deadlineMs: 150 });
-  expect(outcomes).toMatchObject([{ task: 1, verdict: 'timed_out' }]);
-  expect(begun).toEqual([0, 2]);
-});
-
-it('gives a frame back as it came where the thread blocks before it has taken it', async () => {
-  const stage = concurrentStage().plugin(
-    'p',
-    `import { writeFileSync } from 'node:fs';
-    const block = () => { writeFileSync(new URL('blocked', import.meta.url), ''); for (;;); };
-    export const handle = async ({ payload }, { signal }) => {
-      if (payload.blocks) signal.addEventListener('abort', () => setTimeout(block, 0));
-      await new Promise(() => {});
-    };`,
-  );
-  const late = await stage.frame('p', { payloads: [{ blocks: true }], deadlineMs: 200, concurrency: 4 });
-  expect(late.outcomes).toMatchObject([{ verdict: 'timed_out' }]);
-  await until('the thread blocks', () => existsSync(join(stage.directory, 'plugins/p/blocked')));
-  const next = await stage.frame('p', { payloads: [{}], deadlineMs: 200, concurrency: 4 });
-  expect([next.outcomes, next.returned, next.begun]).toEqual([[], [0], []]);
-});
-
 it('charges nobody for an error that the plugin handled', async () => {
   const stage = concurrentStage().plugin(
     'p',
     `process.on('uncaughtException', () => {});
     export const handle = async ({ payload }) => {
       if (payload.throws) setTimeout(() => { throw new Error('handled') }, 1);
-      await new Promise(go => setTimeout(go, 200));
+      // The thread shows that it runs on, every 50 ms, before it blocks, even if it is held up for longer once.
+      for (let n = 0; n < 4; n++) await new Promise(go => setTimeout(go, 60));
       if (payload.blocks) for (;;);
       await new Promise(() => {});
     };`,
@@ -303,20 +224,6 @@ it('charges nobody for an error that the plugin handled', async () => {
   const payloads = [{ throws: true }, { blocks: true }];
   const { outcomes, begun } = await stage.frame('p', { payloads, deadlineMs: 500 });
   expect([outcomes, begun]).toEqual([[], [0, 1]]);
-});
-
-it('takes a thread for no blocked one whose first frame was over at once while another came', async () => {
-  const stage = concurrentStage().plugin(
-    'p',
-    `await new Promise(go => setTimeout(go, 100));
-    export const handle = ({ payload }) => { if (payload.waits) return new Promise(go => setTimeout(go, 100)); };`,
-  );
-  const job = { deadlineMs: 200, concurrency: 1 };
-  const [, after] = await Promise.all([
-    stage.frame('p', { ...job, payloads: [{}] }),
-    stage.frame('p', { ...job, payloads: many(8, { waits: true }) }),
-  ]);
-  expect(after!.outcomes).toMatchObject(many(8, { verdict: 'ok' }));
 });
 
 it('a task that is cancelled while the code loads is returned at once; its neighbours run when the code is loaded', async () => {
