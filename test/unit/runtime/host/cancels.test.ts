@@ -1,5 +1,5 @@
 // How cancelled tasks of a frame end, depending on how far their code has come.
-import { existsSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
 import { until } from '../../../service/gateway/until.ts';
@@ -21,11 +21,22 @@ it('a task that is cancelled while the code loads is returned, and never runs', 
     export const handle = ({ payload }) => writeFileSync(home + '/entered-' + payload.n, '');`,
   );
   const file = (name: string) => join(stage.directory, 'plugins/p', name);
-  const ended = stage.frame('p', { payload: { n: 1 } });
-  await until('the code loads', () => existsSync(file('loading')));
-  await stage.cancel(0);
-  stage.write('p', 'go', '');
-  expect(await ended).toMatchObject({ outcomes: [], returned: [0], begun: [], lost: null });
+  const cancelled = async () => {
+    const ended = stage.frame('p', { payload: { n: 1 } });
+    await until('the code loads', () => existsSync(file('loading')));
+    await stage.cancel(0);
+    stage.write('p', 'go', '');
+    return ended;
+  };
+  let end = await cancelled();
+  // A thread that still loads the code a second after the cancel is stopped, and the task fails. On a busy machine, that happens.
+  while (end.outcomes.length > 0) {
+    expect(end.outcomes).toMatchObject([{ verdict: 'error', error: 'cancelled' }]);
+    for (const name of ['loading', 'go']) rmSync(file(name));
+    stage.configure();
+    end = await cancelled();
+  }
+  expect(end).toMatchObject({ outcomes: [], returned: [0], begun: [], lost: null });
   expect(await stage.run('p', { payload: { n: 2 } })).toMatchObject({ verdict: 'ok' });
   expect([1, 2].map(n => existsSync(file(`entered-${n}`)))).toEqual([false, true]);
 });

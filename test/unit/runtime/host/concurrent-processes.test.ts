@@ -1,11 +1,14 @@
 // Persistent processes with many requests at once: which answer belongs to which request, and how one request affects the others.
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { afterEach, expect, it, onTestFinished } from 'vitest';
+import { join } from 'node:path';
+import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
 import { ConcurrentProcesses } from '../../../../runtime/host/process/concurrent-processes.ts';
 import type { HostSender } from '../../../../runtime/host/process/host-sender.ts';
+import { killDelayMs } from '../../../../runtime/host/process/program.ts';
 import { encodeFrame } from '../../../../runtime/host/wire/frame.ts';
 import { MessageReader } from '../../../../runtime/host/wire/message.ts';
+import { bodyPart } from '../../../../runtime/host/wire/outcome.ts';
 import type { HostedPlugin, Outcome, PersistentMode } from '../../../../runtime/host/wire/plugin-host.ts';
 import { type JsonObject, pack, packedEmpty } from '../../../../runtime/packing.ts';
 import { ProgramPids } from '../../../../runtime/processes/program-pids.ts';
@@ -57,9 +60,9 @@ it('tells each outcome at its deadline, and drops the late answer', async () => 
   `);
   // Starts the process first, so that its start does not count against the deadline under test.
   await stage.run('p', { ...poll, payloads: [{}] });
-  const { outcomes } = await stage.frame('p', { ...poll, payloads: [{ late: true }, {}], deadlineMs: 2_000 });
+  const { outcomes } = await stage.frame('p', { ...poll, payloads: [{ late: true }, {}], deadlineMs: 4_000 });
   expect(byTask(outcomes)).toMatchObject([
-    { verdict: 'timed_out', error: 'timed out after 2000 ms' },
+    { verdict: 'timed_out', error: 'timed out after 4000 ms' },
     { verdict: 'ok' },
   ]);
   const next = stage.run('p', { ...poll, payloads: [{}], concurrency: 1 });
@@ -78,8 +81,10 @@ it('replaces a process that owes an answer once the others have come', async () 
   expect(never.outcomes).toMatchObject([{ verdict: 'timed_out' }]);
   const before = (await neighbour).outcomes[0]!;
   expect(before.verdict).toBe('ok');
-  const after = (await stage.frame('p', { ...poll, payloads: [{}], concurrency: 8 })).outcomes[0]!;
-  expect((after.result as { pid: number }).pid).not.toBe((before.result as { pid: number }).pid);
+  // A host that was held up may read the answer of the neighbour before it notices that the other one is overdue.
+  const pidOf = ({ result }: Ended) => (result as { pid: number }).pid;
+  const next = () => stage.run('p', { ...poll, concurrency: 8 });
+  await until('another process answers', async () => pidOf(await next()) !== pidOf(before));
 });
 
 it('charges the only request that a process died with; of several each runs alone', async () => {
@@ -164,10 +169,19 @@ class Processes {
     return this.#processes.idle;
   }
 
+  /** The directory of the plugin, in which its processes run. */
+  get directory(): string {
+    return this.#stage.plugins[0]!.directory;
+  }
+
   /** Submits a frame with two tasks, and cancels one of them in the same turn of the event loop. */
   cancelOf(task: number): void {
     this.submit();
-    this.#processes.cancel(1, task, 'cancelled');
+    this.cancel(1, task);
+  }
+
+  cancel(frameId: number, task: number): void {
+    this.#processes.cancel(frameId, task, 'cancelled');
   }
 
   /** Submits a frame with two tasks, and stops in the same turn of the event loop. */
@@ -176,13 +190,13 @@ class Processes {
     this.#processes.returnUnstarted();
   }
 
-  submit(): void {
-    const group = { count: 2, context: packedEmpty, pipeline: null, stepId: null, depth: 0, event: null, createdUs: 0 };
+  submit({ frameId, count } = { frameId: 1, count: 2 }): void {
+    const group = { count, context: packedEmpty, pipeline: null, stepId: null, depth: 0, event: null, createdUs: 0 };
     const { head } = encodeFrame(
       {
-        ...{ frameId: 1, instance: 'p', command: 'poll', deadlineMs: 20_000, runner: 0, concurrency: 2 },
-        ...{ state: packedEmpty, groups: [group], ids: new Uint8Array(32), attempts: [1, 1] },
-        payloads: [pack({}), pack({})],
+        ...{ frameId, instance: 'p', command: 'poll', deadlineMs: 20_000, runner: 0, concurrency: 2 },
+        ...{ state: packedEmpty, groups: [group], ids: new Uint8Array(16 * count) },
+        ...{ attempts: Array<number>(count).fill(1), payloads: Array<Uint8Array>(count).fill(pack({})) },
       },
       1,
       0,
@@ -222,23 +236,24 @@ it('is not idle before the tasks of an ended process are reported', async () => 
 });
 
 it('asks nothing of a process that is stopped because it did not answer a cancel', async () => {
-  const stage = staged(
-    `const { writeFileSync } = require('node:fs');
-    if (request.cancel !== undefined) return;
-    if (!payload.cancelled) return answer(request);
-    process.on('SIGTERM', () => writeFileSync('stopping', ''));
-    writeFileSync('asked', '');`,
-    { hearsCancel: true },
-  );
-  const cancelled = stage.frame('p', { ...poll, payloads: [{ cancelled: true }], concurrency: 8 });
-  const happened = (what: string) => until(what, () => existsSync(`${stage.directory}/plugins/p/${what}`));
-  await happened('asked');
-  await stage.cancel(0);
-  await happened('stopping');
-  const { outcomes, returned } = await stage.frame('p', { ...poll, concurrency: 8 });
-  expect([outcomes, returned]).toEqual([[], [0]]);
-  expect(await cancelled).toMatchObject({ outcomes: [{ verdict: 'error', error: 'cancelled' }] });
-  expect(await stage.run('p', { ...poll, concurrency: 8 })).toMatchObject({ verdict: 'ok' });
+  const code = `if (request.cancel !== undefined) return;
+    if (!require('node:fs').existsSync('asked')) require('node:fs').writeFileSync('asked', '');
+    else answer(request);`;
+  const processes = new Processes({ persistent: { ...persistent, hearsCancel: true } }, code);
+  processes.submit({ frameId: 1, count: 1 });
+  await until('it is asked', () => existsSync(join(processes.directory, 'asked')));
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  processes.cancel(1, 0);
+  vi.advanceTimersByTime(killDelayMs);
+  vi.useRealTimers();
+  // From now on the process is being stopped.
+  processes.submit({ frameId: 2, count: 1 });
+  const [{ verdict, body }] = (await processes.outcomes) as [Outcome];
+  expect([verdict, Buffer.from(bodyPart(body, 'error')!).toString()]).toEqual(['error', 'cancelled']);
+  expect(processes.returned).toEqual([[0, 1]]);
+  processes.submit({ frameId: 3, count: 1 });
+  await until('another process answers', () => processes.ended === 2);
 });
 
 it('stops a cancelled task whose process takes no more tasks', async () => {

@@ -50,7 +50,8 @@ const service = `
       ids: new Uint8Array(16), attempts: [1], payloads: [empty] });
   }
   const timer = setInterval(() => {
-    if (pids.length < 2 || !existsSync(directory + '/self')) return;
+    // The executable writes the number of its child first. A file may be there before its content.
+    if (pids.length < 2 || !existsSync(directory + '/self') || readFileSync(directory + '/self', 'utf8') === '') return;
     clearInterval(timer);
     for (const file of ['self', 'child']) pids.push(Number(readFileSync(directory + '/' + file, 'utf8')));
     console.log(pids.join(' '));
@@ -124,7 +125,7 @@ describe('When the service is killed', () => {
       runDirectory: join(directory, 'run'),
       envPassthrough: [],
       listener,
-      log: () => up(),
+      log: (_, message) => message.endsWith('is up') && up(),
     });
     await ready;
     expect(all.map(isAlive)).toEqual([false, false, false, false]);
@@ -171,13 +172,20 @@ describe('A host that is stopped', () => {
   const code = `export const handle = ({ payload }) => new Promise(resolve => setTimeout(resolve, payload))`;
 
   it('sends back what has not begun, and lets run what has', async () => {
-    const stage = new Stage(1).plugin('p', code);
-    await stage.run('p', { payload: 0 });
-    const running = stage.frame('p', { payloads: [300, 300] });
-    const waiting = stage.frame('p', { payload: 0 });
+    const gated = `import { existsSync } from 'node:fs';
+      const isOpen = () => existsSync(new URL('gate', import.meta.url));
+      export const handle = async ({ payload }) => {
+        while (payload.waits && !isOpen()) await new Promise(resolve => setTimeout(resolve, 5));
+      };`;
+    const stage = new Stage(1).plugin('p', gated);
+    await stage.run('p');
+    stage.told.splice(0);
+    const running = stage.frame('p', { payloads: [{ waits: true }, { waits: true }] });
+    const waiting = stage.frame('p');
     await stage.heard('returned', /./);
-    const stopped = stage.host.stop(5000);
-    const after = await stage.frame('p', { payload: 0 });
+    const stopped = stage.host.stop(30_000);
+    const after = await stage.frame('p');
+    stage.write('p', 'gate', '');
     await stopped;
     expect(await running).toMatchObject({ outcomes: [{ task: 0, verdict: 'ok' }], returned: [1] });
     expect(await waiting).toMatchObject({ outcomes: [], returned: [0] });
@@ -199,7 +207,7 @@ describe('A host that is stopped', () => {
     const stage = new Stage(1).plugin('p', prints);
     const frame = stage.frame('p');
     await stage.heard('log', /begun/);
-    const stopped = stage.host.stop(5000);
+    const stopped = stage.host.stop(30_000);
     // This thread reads nothing, so the host cannot write its whole outcome at once.
     while (!existsSync(join(stage.directory, 'plugins', 'p', 'ended')));
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500);
