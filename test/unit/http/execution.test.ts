@@ -131,7 +131,7 @@ describe('POST /pipeline/{pipeline}', () => {
   });
 
   test('a run that is not finished in time answers 202, and is watched no more', async () => {
-    const { status, body } = await post('/pipeline/now');
+    const { status, body } = await post('/pipeline/impatient');
     expect([status, body]).toEqual([
       202,
       { job_id: anyId, status: 'running', timeout_exceeded: true, message: expect.stringContaining('within 1 s') },
@@ -161,7 +161,7 @@ describe('POST /pipeline/{pipeline}', () => {
       gateway.engine.onWatched = () => resolve();
     });
     const socket = connect(gateway.server.port, '127.0.0.1');
-    const request = ['POST /pipeline/patient HTTP/1.1', 'Host: x', 'Authorization: Bearer root-token', '', ''];
+    const request = ['POST /pipeline/now HTTP/1.1', 'Host: x', 'Authorization: Bearer root-token', '', ''];
     socket.write(request.join('\r\n'));
     await started;
     socket.destroy();

@@ -87,7 +87,7 @@ const split: Step = {
 };
 
 export function pipeline(name: string, executionMode: PipelineDefinition['executionMode'], steps: readonly Step[]) {
-  return { name, on: name, onHook: null, executionMode, timeoutMs: 1_000, if: null, steps };
+  return { name, on: name, onHook: null, executionMode, timeoutMs: 600_000, if: null, steps };
 }
 
 export const tokens: readonly ApiToken[] = [
@@ -123,7 +123,7 @@ export function makeConfig(): Config {
       pipeline('later', 'asynchronous', [uses('one')]),
       pipeline('now', 'synchronous', [uses('one')]),
       pipeline('forked', 'synchronous', [split]),
-      { ...pipeline('patient', 'synchronous', [uses('one')]), timeoutMs: 600_000 },
+      { ...pipeline('impatient', 'synchronous', [uses('one')]), timeoutMs: 1_000 },
     ],
     vault: { keyFile: '/data/vault.key', auditRetentionMs: 0, auditExport: null },
     backups: { everyMs: null, keep: 7, into: '/backups', log: false },

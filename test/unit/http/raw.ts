@@ -45,8 +45,11 @@ export function exchange(
   });
 }
 
-/** Waits until the server, in this process, has read what was sent: its sockets are polled between rounds of the event loop. */
-async function takenIn(): Promise<void> {
+/**
+ * Waits until the server, in this process, has read what was sent: its sockets are polled between rounds of the event loop. A system that is
+ * busy may deliver it later.
+ */
+export async function takenIn(): Promise<void> {
   for (let round = 0; round < 4; round++) await new Promise(resume => setImmediate(resume));
 }
 
