@@ -26,7 +26,7 @@ const writer = `
 
 const withGlibc = test.runIf('glibcVersionRuntime' in (process.report.getReport() as { header: object }).header);
 
-withGlibc('a store writes nothing that was in memory by chance', { timeout: 60_000 }, () => {
+withGlibc('a store writes nothing that was in memory by chance', () => {
   const directory = mkdtempSync(join(tmpdir(), 'headgate-slack-'));
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
   execFileSync(process.execPath, ['--input-type=module', '-e', writer, directory], {

@@ -56,9 +56,7 @@ test('a line keeps its order, without those that were removed', () => {
   expect([queue.length, queue.peek(), queue.shift()]).toEqual([0, undefined, undefined]);
 });
 
-test('removing is no search: of a million that wait, a hundred thousand are taken out one by one', {
-  timeout: 60_000,
-}, () => {
+test('removing is no search: of a million that wait, a hundred thousand are taken out one by one', () => {
   const blocks = Array.from({ length: 1000 }, (_, number) => blockOf(number));
   const [retries, queue] = [new Retries(), new AttemptQueue()];
   for (const open of blocks) {
