@@ -1,6 +1,7 @@
 // Actions of the user: each is a call of the API, and a toast that says how the call ended.
 import { signal } from '@preact/signals';
 import { Refusal } from './api.ts';
+import { refusedToastMs, toastMs } from './toast-times.ts';
 
 export type Toast = {
   readonly id: number;
@@ -11,8 +12,6 @@ export type Toast = {
   readonly link?: { readonly text: string; readonly href: string };
 };
 
-const shownMs = 6_000;
-const refusedShownMs = 15_000;
 const toastsMax = 4;
 
 export const toasts = signal<readonly Toast[]>([]);
@@ -21,7 +20,7 @@ let nextId = 1;
 export function toast(given: Omit<Toast, 'id'>): void {
   const id = nextId++;
   toasts.value = [...toasts.peek().slice(1 - toastsMax), { ...given, id }];
-  setTimeout(() => dismiss(id), given.kind === 'done' ? shownMs : refusedShownMs);
+  setTimeout(() => dismiss(id), given.kind === 'done' ? toastMs : refusedToastMs);
 }
 
 export function dismiss(id: number): void {

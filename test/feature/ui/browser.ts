@@ -2,13 +2,14 @@
 // policy, an error on the console, and an exception that no code catches.
 import { beforeAll, expect, onTestFinished } from 'vitest';
 import { type Browser, type BrowserContext, launchBrowser, type Page, type Request } from '../../../bench/browser.ts';
+import { refusedToastMs, toastMs } from '../../../ui/core/toast-times.ts';
 import { everythingToken } from '../../service/gateway/configuration.ts';
 
 export type { Locator, Page, Route } from '../../../bench/browser.ts';
 export { hasBrowser } from '../../../bench/browser.ts';
 
 /** How long a test waits for what it expects on a page. */
-const waitMsMax = 30_000;
+const waitMsMax = 60_000;
 /** Where the dashboard keeps its token. */
 const storageKey = 'headgate.token';
 
@@ -21,6 +22,8 @@ export type Visit = {
   readonly theme?: 'light' | 'dark';
   /** Errors on the console that belong to the test, such as those of requests that are refused. */
   readonly expected?: readonly RegExp[];
+  /** Toasts stay: a slow test would look for one that is gone by then. */
+  readonly keepsToasts?: boolean;
   /** Switches the content security policy off, for tools that put scripts into the page. */
   readonly bypassCSP?: boolean;
   /** Called with the page before it is opened. */
@@ -34,6 +37,13 @@ let browser: Browser | null = null;
 
 /** A name of this machine for the browser, which gives pages from there by HTTP only the features of insecure pages: no clipboard, for example. */
 const insecureHost = 'headgate.test';
+
+/** Runs in the page, before its own scripts: the timers that remove toasts never fire. */
+const withoutToastEnds = `{
+  const start = setTimeout;
+  globalThis.setTimeout = (run, ms, ...more) =>
+    ms === ${toastMs} || ms === ${refusedToastMs} ? 0 : start(run, ms, ...more);
+}`;
 
 /** Starts the browser for the tests of this file. */
 export function shareBrowser(): void {
@@ -49,15 +59,18 @@ export function shareBrowser(): void {
 /** Opens the dashboard for the current test, which fails at its end if the page had a fault. */
 export async function visit(site: Site, given: Visit = {}): Promise<Page> {
   const context = await newContext(given);
-  const { token = everythingToken, at = '#/now', expected = [], prepare } = given;
+  const { token = everythingToken, at = '#/now', expected = [], keepsToasts = false, prepare } = given;
   // Sets the token only before the first load: a token that the page has removed stays removed when the page reloads.
   const keep = `if (!sessionStorage.getItem('opened')) sessionStorage.setItem('${storageKey}', ${JSON.stringify(token)})`;
   const begin = [...(token === null ? [] : [keep]), `sessionStorage.setItem('opened', '1')`].join(';');
   await context.addInitScript(begin);
+  if (keepsToasts) await context.addInitScript(withoutToastEnds);
   context.setDefaultTimeout(waitMsMax);
   const page = await context.newPage();
   const faults = watchFaults(page, site);
   onTestFinished(async () => {
+    // A route that is being answered when its page goes would otherwise throw, outside of any test.
+    if (!page.isClosed()) await page.unrouteAll({ behavior: 'ignoreErrors' });
     await context.close();
     const found = faults.filter(fault => !expected.some(pattern => pattern.test(fault)));
     expect(found, 'faults of the page').toEqual([]);

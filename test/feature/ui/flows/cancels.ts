@@ -52,7 +52,7 @@ export function cancelFlows(gateway: Gateway): void {
     const runs = async (name: string) =>
       (await gateway.tree(run)).some(({ plugin, status }) => plugin === name && status === 'running');
     await until('its step runs', () => runs('worker'));
-    const page = await visit(gateway, { at: `#/run/${run}`, expected: [/status of 409/] });
+    const page = await visit(gateway, { at: `#/run/${run}`, expected: [/status of 409/], keepsToasts: true });
     const first = await askToCancel(page, 'long_end');
     await first.getByRole('button', { name: 'Cancel it' }).click();
     await page.getByText(/Being stopped by api:test/).waitFor();

@@ -12,7 +12,7 @@ export function deedFlows(gateway: Gateway): void {
     };
     const meant = [await delayed('Ada', 'first'), await delayed('Grace', 'first'), await delayed('Joan', 'first')];
     const other = await delayed('Edith', 'second');
-    const page = await visit(gateway, { at: '#/jobs?status=queued&tag=wave:first' });
+    const page = await visit(gateway, { at: '#/jobs?status=queued&tag=wave:first', keepsToasts: true });
     await page.getByText('3 jobs match').waitFor();
     await page.getByRole('button', { name: 'Run all now…' }).click();
     const dialog = page.getByRole('dialog', { name: 'Run all now that match?' });
@@ -99,7 +99,7 @@ export function deedFlows(gateway: Gateway): void {
 
   test('an export is stopped before its end: nothing is saved, and the next one is whole', async () => {
     const { body } = await gateway.call('GET', '/jobs?plugin=greeter&limit=200');
-    const page = await visit(gateway, { at: '#/jobs?plugin=greeter' });
+    const page = await visit(gateway, { at: '#/jobs?plugin=greeter', keepsToasts: true });
     const held: Route[] = [];
     const first = { ...body, jobs: (body['jobs'] as object[]).slice(0, 1), next_cursor: 'more' };
     await page.route(/[/]jobs[?].*limit=200/, route => {
@@ -109,6 +109,8 @@ export function deedFlows(gateway: Gateway): void {
     let saved = 0;
     page.on('download', () => saved++);
     await page.getByRole('button', { name: 'Export' }).click();
+    // The second page has been asked for, and does not come.
+    await expect.poll(() => held.length).toBe(1);
     await page.getByRole('button', { name: 'Stop the export (1)' }).click();
     await page.getByText('It was stopped; nothing was saved.').waitFor();
     expect([held.length, saved]).toEqual([1, 0]);
