@@ -102,6 +102,8 @@ async function expectZoom(page: Page, fromMs: number, toMs: number, toleranceMs:
 /** Drags across the strip of a step, from one share of its width to another. */
 async function drag(page: Page, from: number, to: number): Promise<void> {
   const strip = stripsOf(page).getByRole('img', { name: /^each: / });
+  // The page knows how wide the strip is once it has drawn it. An earlier drag would select nothing.
+  await expect.poll(() => strip.getAttribute('style')).toMatch(/width: [1-9]/);
   await strip.scrollIntoViewIfNeeded();
   const { x, y, width, height } = (await strip.boundingBox())!;
   await page.mouse.move(x + from * width, y + height / 2);

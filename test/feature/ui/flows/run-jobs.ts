@@ -41,7 +41,7 @@ export function runJobFlows(gateway: Gateway, run: () => RunTimeline): void {
     expect(await step('all').getAttribute('aria-pressed')).toBe('false');
     await page.getByRole('button', { name: 'show all steps' }).first().click();
     await expect.poll(() => idsIn(slowest)).toHaveLength(8);
-    expect(page.url()).not.toContain('step=');
+    await expect.poll(() => page.url()).not.toContain('step=');
     await page.getByRole('link', { name: 'all 2', exact: true }).click();
     await page.getByText('2 jobs match').waitFor();
     const rows = page.getByRole('table', { name: 'Jobs' });
@@ -51,7 +51,7 @@ export function runJobFlows(gateway: Gateway, run: () => RunTimeline): void {
   test('the critical path leads from job to job, and a table has the figures of the steps', async () => {
     const page = await visit(gateway, { at: `#/run/${run().job_id}` });
     await stripsOf(page).getByRole('button', { name: 'Critical path' }).click();
-    expect(await page.evaluate('document.activeElement.textContent')).toMatch(/^the chain of jobs/);
+    await expect.poll(() => page.evaluate('document.activeElement.textContent')).toMatch(/^the chain of jobs/);
     const entries = page.getByRole('list', { name: 'Critical path' }).getByRole('listitem');
     const path = run().critical_path;
     expect(path.map(({ step }) => step)).toEqual(['first', 'each', 'all', 'tell']);
@@ -67,7 +67,9 @@ export function runJobFlows(gateway: Gateway, run: () => RunTimeline): void {
 
     await page.getByText('All figures as a table').click();
     const row = page.getByRole('region', { name: 'Figures of the steps' }).getByRole('row').filter({ hasText: 'each' });
-    expect((await row.getByRole('cell').allTextContents()).slice(0, 4)).toEqual(['5', '2', '0', '0']);
+    await expect
+      .poll(async () => (await row.getByRole('cell').allTextContents()).slice(0, 4))
+      .toEqual(['5', '2', '0', '0']);
     await entries.nth(1).getByTitle(path[1]!.job_id, { exact: true }).click();
     await page.getByRole('heading', { name: 'later.handle', level: 1 }).waitFor();
   });
