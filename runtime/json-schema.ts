@@ -135,7 +135,7 @@ function countUses(definition: ReturnType<Ajv['getKeyword']>): void {
   };
 }
 
-/** Replaces ajv's own check of `uniqueItems`, which compares every pair of objects and could block the thread for long. */
+/** Replaces ajv's own check of `uniqueItems`, which compares every pair of objects and could block the thread for a long time. */
 function areUnique(isWanted: boolean, items: readonly Json[]): boolean {
   const equal = isWanted ? equalItems(items) : null;
   if (equal === null) return true;

@@ -35,7 +35,7 @@ const types: { readonly [type: string]: (value: Json) => boolean } = {
   object: isMap,
 };
 
-/** The checks of the keywords about the value itself. Each function returns whether the value breaks the keyword. */
+/** Checks the keywords that apply to a value as a whole, not to its keys or items. Each function returns whether the value breaks its keyword. */
 const breaks: { readonly [keyword: string]: Break } = {
   type: (value, type: string) => !types[type]!(value),
   minimum: (value, least: number) => isNumber(value) && value < least,

@@ -83,8 +83,8 @@ export class SeriesRoom {
   }
 
   /**
-   * The shared series of a counter. The sum of their samples falls when a sample is removed, or gets a series of its own. The series must not
-   * fall, because Prometheus would take this for a restart of the counter, and count the whole series again.
+   * The shared series of a counter, with values that never fall. The sum of the samples of a shared series falls when one of them is removed,
+   * or gets a series of its own. Prometheus would take this for a restart of the counter, and count the whole value again.
    */
   *#neverFalling(name: string, shared: ReadonlyMap<string, Sample<number>>): Iterable<Sample<number>> {
     const counters = this.#counters.get(name) ?? new Map<string, SharedCounter>();

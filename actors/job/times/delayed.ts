@@ -66,8 +66,7 @@ export class Delayed {
   }
 
   /**
-   * The time of the next timer in µs, or an earlier time. Null: there is no timer, or not all unsettled jobs have been read since
-   * the start.
+   * A time in µs before which no timer is due. Null: there is no timer, or not all unsettled jobs have been read since the start.
    */
   get nextUs(): number | null {
     const { isLoaded, times } = this.#options.state;

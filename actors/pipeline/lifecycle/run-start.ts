@@ -112,8 +112,8 @@ export function enterRun(table: RunTable, version: Version, id: JobId, start: Ru
 }
 
 /**
- * The deadlines with which the run begins: the shorter of its pipeline's and its call's deadline, and the timeout of the step that called
- * it.
+ * The deadlines with which the run begins, at most two. `deadline`: the shorter one of its pipeline's deadline and the deadline that its
+ * caller has set. `call`: the timeout of the step that called the run.
  */
 function deadlinesOf({ compiled }: Version, { called, options, runAtUs = 0 }: RunStart, acceptedUs: number) {
   // The deadline of a delayed run counts from its time to run.

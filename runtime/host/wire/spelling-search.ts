@@ -2,7 +2,7 @@
 
 /** A spelling, and the text that replaces it. */
 export type Form = { readonly text: string; readonly mark: string };
-/** A place in a text where a form occurs, or overlapping occurrences of one form. */
+/** An occurrence of a form in a text, from `at` to `end`. Overlapping occurrences of one form are a single hit. */
 export type Hit = { readonly at: number; end: number; readonly form: Form };
 
 /** A form with the position of its key: the form may occur in a text where the text has this key. */
