@@ -1,8 +1,9 @@
 // What must hold for jobs and runs that callers have cancelled, whatever fails.
 import type { CancelReply } from '../../../actors/job/cancel/cancel-protocol.ts';
 import { readCancelKey } from '../../../actors/job/records/cancel.ts';
-import { type JobGroup, pipelinePlugin } from '../../../actors/job/records/job.ts';
+import { type JobGroup, pipelinePlugin, readPhaseError } from '../../../actors/job/records/job.ts';
 import { decodeRun } from '../../../actors/pipeline/records/run.ts';
+import { originPrefix } from '../../../actors/schedule/protocol.ts';
 import { formatId, parseId } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { holds } from './broken.ts';
@@ -43,7 +44,9 @@ export class CancelModel {
     const newest = [...this.#commits.jobs()].slice(-newestMax);
     if (newest.length === 0) return null;
     const callers = newest.flatMap(job => this.#callerOfLast(job) ?? []);
-    const job = dice.pick(callers.length > 0 && dice.chance(0.5) ? callers : newest);
+    const fired = newest.filter(job => isFired(job) && !job.attempts.at(-1)?.final);
+    const rare = [callers, fired].filter(jobs => jobs.length > 0);
+    const job = dice.pick(rare.length > 0 && dice.chance(0.5) ? dice.pick(rare) : newest);
     const detached = dice.chance(0.4);
     // For a job that has ended or was cancelled before, the answer may say so, and the cancel may do nothing.
     const isFirst = !this.isAsked(job) && !job.attempts.at(-1)?.final;
@@ -149,6 +152,8 @@ export class CancelModel {
     for (const job of this.#commits.jobs()) {
       if (this.#isDamaged(job.id)) continue;
       const { status, body } = job.attempts.at(-1)!;
+      const isLastCut = /finally: cancelled by (?!timeout: )/.test(`${errorOf(body)} ${readPhaseError(body) ?? ''}`);
+      holds(!isLastCut || this.#isEnded(job.id), () => `finally of ${job.id} is cancelled, and nobody asked for it`);
       const answer = this.#answered.get(job.id);
       if (status === 'cancelled') {
         this.ended++;
@@ -207,6 +212,11 @@ export class CancelModel {
     const isHook = cause !== null && group!.hooked && !this.#commits.find(cause)!.group.hooked;
     return cause === null || isHook || this.#isLast(cause) ? null : this.#runOf(cause);
   }
+}
+
+/** Whether a schedule has fired the job. */
+function isFired({ group }: KnownJob): boolean {
+  return group.parent === null && group.submittedBy.startsWith(originPrefix);
 }
 
 /** Whether the job is an open run in a phase, which may go on in spite of a cancel. */
