@@ -1,5 +1,6 @@
 // Maintains the search index: adds the words of each log that may have searchable text (`JournalEntry.mayHaveText`), and removes
 // pruned logs.
+import type { Body } from '../../runtime/host/wire/outcome.ts';
 import type { Batch, IndexTable } from '../../runtime/store/store.ts';
 import { AttemptReader, entryAt, type JournalEntry, usKey } from '../job/records/journal.ts';
 import type { IndexStores, JournalConsumer } from './consumer.ts';
@@ -21,10 +22,8 @@ import { wordsOf } from './records/words.ts';
 
 /** When this many pairs of a word and a log have been collected, they are written. */
 const gatheredMax = 100_000;
-/** The words of the first texts of a log, up to this number of texts, are kept for the next log. */
-const lastTextsMax = 16;
-/** The words of a text with more characters than this are not kept. */
-const lastCharactersMax = 2_048;
+/** The words of a body with more bytes than this are not kept for the next log. */
+const lastBytesMax = 2_048;
 /** The maximum number of postings that one commit removes. */
 const removedMax = 20_000;
 
@@ -38,8 +37,8 @@ export class SearchIndex implements JournalConsumer {
   #next: number;
   /** The records of the page that is being filled. */
   readonly #page = Buffer.alloc(pageLogs * recordBytes);
-  /** By place among the texts of a log: the last text that was kept for this place, and its words. */
-  readonly #last: { readonly text: string; readonly words: readonly string[] }[] = [];
+  /** The body of the last log whose body has at most `lastBytesMax`, and the words of each of its texts. */
+  #last: { readonly body: Buffer; readonly words: readonly (readonly string[])[] } | null = null;
   /** `prune` continues with this chunk or, if this chunk has been removed, with the first stored one. */
   #swept = 0;
 
@@ -73,8 +72,7 @@ export class SearchIndex implements JournalConsumer {
     if (!body) return;
     const number = this.#next % chunkLogs;
     for (const facet of this.#facets.of(entry)) this.#postings.add(facet, number);
-    for (const [place, text] of textsOf(body).entries())
-      for (const word of this.#wordsOf(text, place)) this.#postings.add(word, number);
+    for (const words of this.#wordsOf(body)) for (const word of words) this.#postings.add(word, number);
     writeRecord(this.#page, (number % pageLogs) * recordBytes, entry);
     this.#next++;
     if (this.#next % pageLogs === 0) this.#writePage(batch);
@@ -84,12 +82,11 @@ export class SearchIndex implements JournalConsumer {
     }
   }
 
-  /** The words of a text. `place`: its place among the texts of its log. Consecutive logs often have the same text at the same place. */
-  #wordsOf(text: string, place: number): readonly string[] {
-    const last = this.#last[place];
-    if (last?.text === text) return last.words;
-    const words = wordsOf(text);
-    if (place < lastTextsMax && text.length <= lastCharactersMax) this.#last[place] = { text, words };
+  /** The words of each text of a body. Consecutive logs often have equal bodies. */
+  #wordsOf(body: Body): readonly (readonly string[])[] {
+    if (this.#last?.body.equals(body)) return this.#last.words;
+    const words = textsOf(body).map(wordsOf);
+    if (body.length <= lastBytesMax) this.#last = { body: Buffer.from(body), words };
     return words;
   }
 

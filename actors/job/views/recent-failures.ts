@@ -45,9 +45,10 @@ function* lastFailed(reader: Reader, max: number): Sliced<JobId[]> {
       commits++;
       const entries = entriesOf(readUs(key), value);
       examined += entries.length;
-      for (const { id, final, statusCode } of entries.reverse()) {
-        if (!final || !failureCodes.has(statusCode)) continue;
-        found.push(Buffer.from(id));
+      for (const entry of entries.reverse()) {
+        // Most entries are skipped, so their ids are not read.
+        if (!failureCodes.has(entry.statusCode) || !entry.final) continue;
+        found.push(Buffer.from(entry.id));
         if (found.length === max) return found;
       }
       if (examined >= entriesMax) break;
