@@ -5,7 +5,7 @@ import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { type CommandCounts, countsKey } from '../records/counts.ts';
 import { failureStatuses, statuses } from '../records/job.ts';
-import { entriesOf, readUs, usKey } from '../records/journal.ts';
+import { entryAt, journalEntryBytes, readUs, statusAt, usKey } from '../records/journal.ts';
 import { unsuccessfulKey } from '../records/list-indexes.ts';
 import type { NameTable } from '../records/name-table.ts';
 import { keyText } from '../records/open.ts';
@@ -43,11 +43,14 @@ function* lastFailed(reader: Reader, max: number): Sliced<JobId[]> {
     for (const { key, value } of reader.scan('journal', { to, reverse: true, limit: commitsPerStep })) {
       to = Buffer.from(key);
       commits++;
-      const entries = entriesOf(readUs(key), value);
-      examined += entries.length;
-      for (const entry of entries.reverse()) {
-        // Most entries are skipped, so their ids are not read.
-        if (!failureCodes.has(entry.statusCode) || !entry.final) continue;
+      const atUs = readUs(key);
+      const entries = value.length / journalEntryBytes;
+      examined += entries;
+      for (let place = entries - 1; place >= 0; place--) {
+        // Only entries of failures are decoded.
+        if (!failureCodes.has(value[place * journalEntryBytes + statusAt]!)) continue;
+        const entry = entryAt(atUs, place, value);
+        if (!entry?.final) continue;
         found.push(Buffer.from(entry.id));
         if (found.length === max) return found;
       }
