@@ -7,6 +7,12 @@ import { elements } from '../../../cli/client/elements.ts';
 import { commands } from '../../../cli/commands.ts';
 import { headgate } from './headgate.ts';
 
+/** Answers with a stream of events that stays open. */
+function beginEvents(response: ServerResponse): ServerResponse {
+  response.writeHead(200, { 'content-type': 'text/event-stream' }).write(': connected\n\n');
+  return response;
+}
+
 test('a token that no header can carry is wrong use, and is not repeated', async () => {
   const { status, stderr } = await headgate(['status', '--url', 'http://127.0.0.1:1'], {
     env: { HEADGATE_TOKEN: 'a\nb' },
@@ -135,8 +141,7 @@ test('job watch asks for the job again when nobody listened, also when the servi
   const url = await serve((request, response) => {
     asked.push(request.url!);
     if (request.url!.startsWith('/events')) {
-      response.writeHead(200, { 'content-type': 'text/event-stream' }).write(': connected\n\n');
-      stream = response;
+      stream = beginEvents(response);
       return;
     }
     if (asked.length === 3) {
@@ -241,8 +246,7 @@ test('job watch learns of an end without an event, also when the service was awa
   let asked = 0;
   const url = await serve((request, response) => {
     if (request.url!.startsWith('/events')) {
-      response.writeHead(200, { 'content-type': 'text/event-stream' }).write(': connected\n\n');
-      stream = response;
+      stream = beginEvents(response);
       return;
     }
     if (++asked === 3) {
@@ -264,15 +268,14 @@ test('job watch of a large run ends with its last event, although an answer with
   onTestFinished(() => void vi.useRealTimers());
   let stream: ServerResponse | null = null;
   const at = '2026-11-21T09:00:00.000000Z';
-  const tell = (type: string, id: string) => {
+  const send = (type: string, id: string) => {
     const fields = { at, plugin: 'p', command: 'c', job_id: id };
     stream!.write(`event: ${type}\ndata: ${JSON.stringify(fields)}\n\n`);
   };
   let asked = 0;
   const url = await serve((request, response) => {
     if (request.url!.startsWith('/events')) {
-      response.writeHead(200, { 'content-type': 'text/event-stream' }).write(': connected\n\n');
-      stream = response;
+      stream = beginEvents(response);
       return;
     }
     const status = ++asked < 4 ? 'running' : 'succeeded';
@@ -280,12 +283,12 @@ test('job watch of a large run ends with its last event, although an answer with
     const job = { job_id: 'j', status, plugin: 'pipeline', command: 'p', started_at: at, completed_at: at, counts };
     response.end(JSON.stringify(job));
     vi.advanceTimersByTime(10_000);
-    if (asked === 3) tell('job.completed', 'job 0');
-    if (asked === 4) tell('job.failed', 'late');
-    if (asked === 4) tell('job.completed', 'j');
+    if (asked === 3) send('job.completed', 'job 0');
+    if (asked === 4) send('job.failed', 'late');
+    if (asked === 4) send('job.completed', 'j');
   });
   const onNote = (text: string) => {
-    if (text.startsWith('listening')) for (let n = 0; n < 101; n++) tell('job.completed', `job ${n}`);
+    if (text.startsWith('listening')) for (let n = 0; n < 101; n++) send('job.completed', `job ${n}`);
   };
   const { status, stdout } = await headgate(['job', 'watch', 'j', '--url', url], { onNote });
   const shown = stdout

@@ -78,7 +78,7 @@ test('what a gateway leaves anywhere is found when it is discarded', async () =>
   const job = await gateway.submit('leaky/handle', leaked);
   await until('the stream tells of the job', () => stream.text.includes(job) && stream.text.includes(leaked.error));
   await gateway.finished('echo/say', { stored });
-  // What a plugin prints takes another way than its outcome, and may come later.
+  // The output of a plugin does not come with its outcome, and may come later.
   await until('its output is in the log', () => gateway.stderr.includes(leaked.log));
   const { message } = await gateway.discard().then(
     () => ({ message: '' }),

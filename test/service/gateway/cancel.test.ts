@@ -199,7 +199,7 @@ test('a job that succeeds all the same stays so, and shows the cancel', async ()
 
 test('a handler that hears of its cancel has a second: it may still succeed, and the job behind it in its thread runs undisturbed', async () => {
   gateway.open('tidied');
-  // On a busy machine the second may be over too soon; then another one is cancelled.
+  // A handler has one second to end. On a busy machine it may be too late; then another job is cancelled.
   const [job, next] = await until('a handler ends within its second', async () => {
     const id = await gateway.submit('tidy/handle', { gate: 'tidied' });
     await gateway.noted('start', id);
@@ -213,7 +213,7 @@ test('a handler that hears of its cancel has a second: it may still succeed, and
 });
 
 test('a handler that hears of its cancel, and goes on, is stopped after a second', async () => {
-  // On a busy machine the second may be over before the handler hears of it; then another one is cancelled.
+  // A handler has one second to end. On a busy machine it may learn of its cancel too late; then another job is cancelled.
   await until('a handler hears of its cancel', async () => {
     const id = await gateway.submit('tidy/handle');
     await gateway.noted('start', id);

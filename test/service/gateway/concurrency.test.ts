@@ -45,7 +45,7 @@ const settings = {
     bounded: { uses: 'worker', parallelism: 3 },
     narrow: { uses: 'worker', concurrency: { handle: 1 } },
     wider: { uses: 'single', concurrency: 10 },
-    // Long enough for those that are not to time out, also on a busy machine.
+    // The jobs that must not time out have enough time, also on a busy machine.
     wild: { timeouts: { handle: `${wildMs}ms` }, retry: { max_attempts: 1 } },
   },
 };

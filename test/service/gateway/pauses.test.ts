@@ -356,7 +356,7 @@ test('a shell completes the names of plugins and pipelines, and nothing while th
     const { stdout } = await headgate(['completion', 'fish', '--', ...words], { env });
     return stdout.split('\n').flatMap(line => (line === '' ? [] : [line.split('\t')[0]!]));
   };
-  // A service that takes longer than a second to answer is not waited for.
+  // Completion gives up if the service takes longer than a second to answer.
   const offers = (words: readonly string[]) => expect.poll(() => offered(words));
   await offers(['pause', 'plugin', 'ech']).toEqual(['echo']);
   await offers(['resume', 'plugin', '--command', 'say', 'ech']).toEqual(['echo']);

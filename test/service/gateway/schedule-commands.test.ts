@@ -127,7 +127,7 @@ test('a shell completes the commands and the ids of schedules', async () => {
     return stdout.split('\n').flatMap(line => (line === '' ? [] : [line.split('\t')[0]!]));
   };
   expect(await offered('')).toEqual(['list', 'show', 'next', 'run', 'pause', 'resume', 'backfill']);
-  // A service that takes longer than a second to answer is not waited for.
+  // Completion gives up if the service takes longer than a second to answer.
   await expect.poll(() => offered('show', '')).toEqual(['manual', 'daily', 'broken', 'held', 'quarter']);
   for (const name of ['run', 'pause', 'resume', 'backfill'])
     await expect.poll(() => offered(name, 'd')).toEqual(['daily']);

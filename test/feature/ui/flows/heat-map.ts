@@ -35,7 +35,7 @@ export function heatMapFlows(gateway: Gateway): void {
     await page.goto(`${gateway.url}/ui#/stopwatch/greeter?step=handle.run&${windowOf(60 * minuteMs)}`);
     const map = page.getByRole('group', { name: /^Heat map\./ });
     await page.getByText('Choose a cell to see its jobs. The fullest has 5 samples').waitFor();
-    // The effects of the first rendering, one of which chooses no cell, are over.
+    // The effects of the first rendering are over. One of them resets the chosen cell.
     await page.evaluate(drawn);
     await map.focus();
     for (const [key, samples] of [

@@ -45,7 +45,7 @@ export function holdFlows(gateway: Gateway, settings: Settings): void {
       .filter({ hasText: 'not passed' })
       .getByText(/\d jobs? of greeter\.handle .*the plugin greeter is disabled/)
       .waitFor();
-    // What has not passed comes first, and the page says how many that are.
+    // The checks that have not passed come first, and the page says how many there are.
     const summed = async () => {
       const rows = await checks.allTextContents();
       const failed = rows.filter(row => row.startsWith('✕'));

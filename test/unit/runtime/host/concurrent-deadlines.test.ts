@@ -92,7 +92,7 @@ describe.concurrent('A thread of concurrent tasks', () => {
   });
 
   it('gives a frame back as it came that it has not taken when it blocks', async () => {
-    // The thread blocks right after it has told the outcome, before any timer of it.
+    // The thread blocks right after it has reported the outcome, before any of its timers fires.
     const stage = concurrentStage().plugin(
       'p',
       `import { writeFileSync } from 'node:fs';

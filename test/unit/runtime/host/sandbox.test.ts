@@ -25,7 +25,7 @@ const sh = (body: string) =>
 const runs = (words: string) =>
   readdirSync('/proc').some(name => commandLineOf(name).startsWith(words.replaceAll(' ', '\0')));
 
-/** The command line of what has this name in /proc; empty if that is no process, or one that has ended meanwhile. */
+/** The command line of the process with this name in /proc; empty if the name is not that of a process, or the process has ended. */
 function commandLineOf(name: string): string {
   try {
     return /^\d+$/.test(name) ? readFileSync(`/proc/${name}/cmdline`, 'latin1') : '';
