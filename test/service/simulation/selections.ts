@@ -28,7 +28,12 @@ export function drawSelection(dice: Dice, operation: JobOperation, commits: Comm
     children: dice.chance(0.5),
     ...(operation === 'rerun' && { withoutPhases: true as const }),
   };
-  return dice.chance(0.65) ? selection : { ...selection, ...drawNarrowing(dice, [...commits.jobs()]) };
+  if (dice.chance(0.65)) return selection;
+  // Without the other limits, most of these filters match several jobs.
+  const others = dice.chance(0.5)
+    ? selection
+    : { ...selection, plugin: null, status: null, submittedBy: null, pipeline: null, children: true };
+  return { ...others, ...drawNarrowing(dice, [...commits.jobs()]) };
 }
 
 /** One more filter, which a job that exists matches. */
@@ -48,8 +53,10 @@ function drawNarrowing(dice: Dice, jobs: readonly KnownJob[]): Partial<Selection
       return { fromUs: dice.chance(0.3) ? null : around(endUs), toUs: dice.chance(0.3) ? null : endUs };
     }
     case 3: {
-      const reruns = jobs.filter(({ group }) => group.rerun !== null);
-      return reruns.length === 0 ? {} : { rerunOf: dice.pick(reruns).group.rerun!.of };
+      const ofEach = jobs.flatMap(({ group }) => (group.rerun === null ? [] : [formatId(group.rerun.of)]));
+      const ofSeveral = ofEach.filter((of, at) => ofEach.indexOf(of) < at);
+      if (ofEach.length === 0) return {};
+      return { rerunOf: parseId(dice.pick(ofSeveral.length > 0 ? ofSeveral : ofEach))! };
     }
     default: {
       const failed = jobs.filter(hasFailed);
