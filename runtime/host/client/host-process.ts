@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import type { PidFiles } from '../../processes/pid-files.ts';
 import { ProcessGroup } from '../../processes/process-group.ts';
 import { originVariable } from '../../processes/stray-processes.ts';
-import { type HostSetup, pipeFd } from '../wire/host-setup.ts';
+import { fromHostFd, type HostSetup, toHostFd } from '../wire/host-setup.ts';
 import { encodeMessage, keyBytes, type Message, type MessageKind, MessageReader } from '../wire/message.ts';
 import { OutputTail } from '../wire/output-tail.ts';
 import type { HostOptions } from '../wire/plugin-host.ts';
@@ -44,7 +44,9 @@ export class HostProcess {
   readonly gone: Promise<string>;
   readonly #child: ChildProcess;
   readonly #group: ProcessGroup;
-  readonly #pipe: Socket;
+  /** Each direction has a pipe of its own. A failed write destroys its pipe, but not the outcomes that the host has already sent. */
+  readonly #toHost: Socket;
+  readonly #fromHost: Socket;
   readonly #outbox: Outbox;
   readonly #stderr = new OutputTail();
 
@@ -55,8 +57,9 @@ export class HostProcess {
     child.stdin!.end(key);
     this.#child = child;
     this.#group = new ProcessGroup(child);
-    this.#pipe = child.stdio[pipeFd] as Socket;
-    this.#outbox = new Outbox(this.#pipe);
+    this.#toHost = child.stdio[toHostFd] as Socket;
+    this.#fromHost = child.stdio[fromHostFd] as Socket;
+    this.#outbox = new Outbox(this.#toHost);
     this.gone = this.#live(key, take, hide);
   }
 
@@ -74,7 +77,7 @@ export class HostProcess {
     const nodeOptions = runtimes.includes('worker') ? [] : smallOptions;
     const child = spawn(process.execPath, [...nodeOptions, main, JSON.stringify(setup)], {
       env: { ...pluginEnvironment(process.env, envPassthrough), [originVariable]: marks.id },
-      stdio: ['pipe', 'ignore', 'pipe', 'pipe'],
+      stdio: ['pipe', 'ignore', 'pipe', 'pipe', 'pipe'],
       // Makes the host the leader of a process group. Killing the group also kills the processes that plugin threads have started in the
       // group.
       detached: true,
@@ -97,7 +100,7 @@ export class HostProcess {
    */
   send(message: Message, onUnread: () => void = () => {}): void {
     const { exitCode, signalCode } = this.#child;
-    if (exitCode !== null || signalCode !== null || !this.#pipe.writable) onUnread();
+    if (exitCode !== null || signalCode !== null || !this.#toHost.writable) onUnread();
     else this.#outbox.send(message, onUnread);
   }
 
@@ -121,7 +124,7 @@ export class HostProcess {
       fault ??= ', which had stopped answering';
       this.kill();
     }, pingMs);
-    this.#pipe.on('data', chunk => {
+    this.#fromHost.on('data', chunk => {
       if (fault !== null) return;
       try {
         reader.push(chunk);
@@ -131,21 +134,22 @@ export class HostProcess {
         this.kill();
       }
     });
-    this.#pipe.on('error', () => {});
+    for (const pipe of [this.#toHost, this.#fromHost]) pipe.on('error', () => {});
     this.#outbox.onFault = error => {
       fault ??= `, which received a message only in part: ${describe(error)}`;
       this.kill();
     };
     child.stderr!.on('data', chunk => this.#stderr.push(chunk));
     const closed = Promise.all(
-      [this.#pipe, child.stderr!].map(stream => new Promise(done => stream.once('close', done))),
+      [this.#fromHost, child.stderr!].map(stream => new Promise(done => stream.once('close', done))),
     );
     const [code, signal] = await once(child, 'exit');
     clearInterval(pinging);
     this.#group.end();
     // Waits for the outcomes that the host sent before it died, because these outcomes count.
     await Promise.race([closed, sleep(lastWordsMs)]);
-    this.#pipe.destroy();
+    this.#toHost.destroy();
+    this.#fromHost.destroy();
     this.#outbox.close();
     child.stderr!.destroy();
     const output = hide(this.#stderr.text().trim());

@@ -1,4 +1,4 @@
-// The main thread of a plugin host: reads frames from the pipe, runs them, and ends with the service.
+// The main thread of a plugin host: reads frames from a pipe, runs them, sends their outcomes over another pipe, and ends with the service.
 
 import { readFileSync, writeSync } from 'node:fs';
 import { Socket } from 'node:net';
@@ -9,7 +9,7 @@ import { killGroup } from '../../processes/pid-files.ts';
 import { ProgramPids } from '../../processes/program-pids.ts';
 import { withSourceNames } from '../../source-names.ts';
 import { frameHead } from '../wire/frame.ts';
-import { type Configure, type HostSetup, keyFd, pipeFd, type Stop } from '../wire/host-setup.ts';
+import { type Configure, fromHostFd, type HostSetup, keyFd, type Stop, toHostFd } from '../wire/host-setup.ts';
 import { LearnedMask } from '../wire/mask.ts';
 import { MessageReader } from '../wire/message.ts';
 import { readTask } from '../wire/outcome-message.ts';
@@ -32,9 +32,10 @@ process.title = `headgate plugins ${setup.name}`;
 // The modules for threads are loaded only if the host needs threads. Without these modules, a host stays small and starts programs faster,
 // because each start of a program copies the host's page tables.
 const FramesOfThreads = setup.runtimes.includes('worker') ? await framesOfThreads() : null;
-const pipe = new Socket({ fd: pipeFd, readable: true, writable: true });
+const toHost = new Socket({ fd: toHostFd, readable: true, writable: false });
+const fromHost = new Socket({ fd: fromHostFd, readable: false, writable: true });
 // The host's key (wire/message.ts) is read before any plugin code is loaded, and stays in this thread.
-const sender = new HostSender(pipe, readFileSync(keyFd));
+const sender = new HostSender(fromHost, readFileSync(keyFd));
 const learned = new LearnedMask();
 const endConsole = captureConsole(sender, learned);
 const marks = new ProgramPids(setup.runDirectory, setup.name, setup.marksId);
@@ -137,10 +138,9 @@ const reader = new MessageReader((kind, body) => {
   else if (kind === 'stop') stop(unpack<never>(body));
   else if (kind === 'ping') sender.pong();
 });
-pipe.on('data', chunk => reader.push(chunk));
-pipe.on('end', die);
-pipe.on('error', die);
-pipe.on('close', die);
+toHost.on('data', chunk => reader.push(chunk));
+toHost.on('end', die);
+for (const pipe of [toHost, fromHost]) pipe.on('error', die).on('close', die);
 process.on('uncaughtException', error => {
   writeSync(2, `plugin host: ${withSourceNames(error.stack ?? error.message)}\n`);
   die();

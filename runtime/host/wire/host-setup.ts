@@ -3,8 +3,10 @@ import type { HostedPlugin, Runtime } from './plugin-host.ts';
 
 /** The descriptor from which the host reads its key (message.ts). */
 export const keyFd = 0;
-/** The descriptor of the pipe between the host and the ledger thread. */
-export const pipeFd = 3;
+/** The descriptor of the pipe from which the host reads the messages of the ledger thread. */
+export const toHostFd = 3;
+/** The descriptor of the pipe to which the host writes its messages for the ledger thread. */
+export const fromHostFd = 4;
 
 /** The first argument of the process, as JSON. */
 export type HostSetup = {

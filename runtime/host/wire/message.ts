@@ -1,4 +1,4 @@
-// Messages on the pipe between the ledger thread and a plugin host: length of the body (4, little endian) | kind (1) | body.
+// Messages on the pipes between the ledger thread and a plugin host: length of the body (4, little endian) | kind (1) | body.
 //
 // Each message from the host begins with the host's key. Plugin code can write to every descriptor of its process, but does not get the
 // key, so it cannot forge a message.

@@ -148,7 +148,7 @@ describe('A worker plugin', () => {
 
   it.each(garbage)('that writes to the service itself, %s, loses its host', async (_, bytes) => {
     const code = `import { writeSync } from 'node:fs';
-      export const handle = ({ payload }) => { if (payload.writes) { writeSync(3, Buffer.from([${[...bytes]}])); for (;;); } };`;
+      export const handle = ({ payload }) => { if (payload.writes) { writeSync(4, Buffer.from([${[...bytes]}])); for (;;); } };`;
     const stage = new Stage(1).plugin('p', code);
     const { lost } = await stage.frame('p', { payload: { writes: true } });
     expect(lost).toMatch(/^the plugin host died \(SIGKILL\), which sent the service an invalid message: /);
