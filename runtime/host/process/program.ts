@@ -97,6 +97,7 @@ export class Program {
   readonly ended: Promise<ProgramEnd>;
   readonly #child: ChildProcess;
   readonly #group: ProcessGroup;
+  readonly #isInBwrap: boolean;
   #late: NodeJS.Timeout | null = null;
 
   /** `environment`: the host's own variables, which the service has chosen (client/environment.ts), and the program's origin. */
@@ -113,6 +114,7 @@ export class Program {
       stdio: 'pipe',
     });
     this.#group = new ProcessGroup(this.#child);
+    this.#isInBwrap = plugin.sandbox?.kind === 'bwrap';
     // Writing to a program that has ended fails. The error is ignored, because `ended` says why the program ended.
     this.#child.stdin?.on('error', () => {});
     this.ended = new Promise(end => this.#watch(plugin, marks, end));
@@ -137,7 +139,9 @@ export class Program {
 
   /** Sends SIGTERM to the process group now, and SIGKILL after `delayMs`, unless an earlier call has set the time for SIGKILL. */
   terminate(delayMs = killDelayMs): void {
-    this.#group.signal('SIGTERM');
+    // SIGTERM would end bwrap itself, which leads the group, and with it at once everything in the sandbox.
+    if (this.#isInBwrap) this.#group.signalFollowers('SIGTERM');
+    else this.#group.signal('SIGTERM');
     this.#killLater(delayMs);
   }
 

@@ -2,11 +2,14 @@
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
+import { limitsDefault, sandboxFault } from '../../../../runtime/processes/sandbox.ts';
 import { until } from '../../../service/gateway/until.ts';
 import { clearStages, Stage } from './stage.ts';
 
 afterEach(clearStages);
 
+const caged = { sandbox: { kind: 'bwrap', limits: limitsDefault } } as const;
+const hasBwrap = (await sandboxFault(caged.sandbox)) === null;
 const ok = `echo '{"status":"ok"}'`;
 
 it('a task that is cancelled while the code loads is returned, and never runs', async () => {
@@ -52,4 +55,13 @@ it.each([
   await until('the program has begun', () => existsSync(join(stage.directory, 'plugins/p/begun')));
   await stage.cancel(0);
   expect((await ended).outcomes).toMatchObject([expected]);
+});
+
+it.skipIf(!hasBwrap)('a cancelled task whose program runs in bubblewrap may answer when it is stopped', async () => {
+  const code = `finish() { sleep 0.1; ${ok}; exit; }; trap finish TERM; : >$HOME/begun; sleep 60 & wait`;
+  const stage = new Stage(1).plugin('p', `#!/bin/sh\n${code}\n`, caged);
+  const ended = stage.frame('p');
+  await until('the program has begun', () => existsSync(join(stage.runDirectory, 'work/p/begun')));
+  await stage.cancel(0);
+  expect((await ended).outcomes).toMatchObject([{ verdict: 'ok' }]);
 });
