@@ -7,12 +7,13 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { identify, isAlive, isHere, livingStat, type ProcessIdentity, processNumbers } from './identity.ts';
 import { programsPart, readProgramPids } from './program-pids.ts';
-import { killByOrigin } from './stray-processes.ts';
+import { killByOrigin, restFactor } from './stray-processes.ts';
 
 /** The leader of a process group. */
 type Mark = ProcessIdentity;
 
 const pollMs = 5;
+const warnMs = 30_000;
 /**
  * A process that has a noted pid counts as the noted program if it was started at most this many clock ticks (1 s) after the noted time. The
  * tolerance is needed because the noted time may be extrapolated. It does no harm, because a pid is not reused so soon.
@@ -62,11 +63,16 @@ export class PidFiles {
    * these hosts that have left their groups, and kills them. Resolves when none of these processes is left.
    */
   async killAll(warn: (message: string) => void = () => {}): Promise<void> {
-    for (let round = 1; ; round++) {
+    for (let warnedMs = performance.now(); ; ) {
+      const startedMs = performance.now();
       const left = this.#killOnce();
       if (left === 0) return;
-      if (round % 1000 === 0) warn(`${left} plugin processes survive SIGKILL`);
-      await sleep(pollMs);
+      const endedMs = performance.now();
+      if (endedMs - warnedMs >= warnMs) {
+        warn(`${left} plugin processes survive SIGKILL`);
+        warnedMs = endedMs;
+      }
+      await sleep(Math.max(pollMs, restFactor * (endedMs - startedMs)));
     }
   }
 

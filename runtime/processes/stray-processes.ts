@@ -10,7 +10,7 @@ import { processNumbers } from './identity.ts';
 export const originVariable = 'LC_HEADGATE_ORIGIN';
 
 /** The pause after a search is at least this many times as long as the search took, so searches take at most a fifth of the time. */
-const restFactor = 4;
+export const restFactor = 4;
 /** The search for processes that a program left behind usually begins this long after the end of the program. */
 const idleScanMs = 500;
 /** After this many passes, a search gives up, because some processes fork faster than they are found. */

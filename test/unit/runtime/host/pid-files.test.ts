@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, expect, it } from 'vitest';
+import { afterAll, afterEach, expect, it, vi } from 'vitest';
 import { killGroup, PidFiles } from '../../../../runtime/processes/pid-files.ts';
 import { ProgramPids } from '../../../../runtime/processes/program-pids.ts';
 
@@ -57,4 +57,22 @@ it.each([
   await new PidFiles(directory, 'next').killAll();
   expect(child.exitCode ?? child.signalCode).toBe(null);
   expect(readdirSync(directory)).toEqual([]);
+});
+
+it('a process that survives SIGKILL is looked for at most a fifth of the time', async () => {
+  new ProgramPids(directory, 'programs-1', 'gone').put(start().pid!);
+  const passes: { readonly beganMs: number; readonly endedMs: number }[] = [];
+  const kill = process.kill.bind(process);
+  // The first three signals take long and have no effect.
+  const slow = vi.spyOn(process, 'kill').mockImplementation((pid, signal) => {
+    const beganMs = performance.now();
+    if (passes.length === 3) return kill(pid, signal);
+    while (performance.now() - beganMs < 50);
+    passes.push({ beganMs, endedMs: performance.now() });
+    return true;
+  });
+  await new PidFiles(directory, 'next').killAll();
+  slow.mockRestore();
+  const pausesMs = passes.slice(1).map(({ beganMs }, i) => beganMs - passes[i]!.endedMs);
+  for (const pauseMs of pausesMs) expect(pauseMs).toBeGreaterThan(4 * 50 - 2);
 });
