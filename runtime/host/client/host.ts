@@ -164,9 +164,9 @@ export class Host implements PluginHost {
         this.#process = null;
         for (const late of this.#unconfirmed.values()) clearTimeout(late);
         this.#unconfirmed.clear();
-        if (signal.aborted) return;
         // No frame in the backlog has completely reached the process, so these frames are returned, and do not count as lost.
         for (const { frame } of this.#backlog.splice(0)) this.#return(frame);
+        if (signal.aborted) return;
         this.#options.log('error', reason, { host: this.#options.name, pid: running.pid });
         this.#options.listener.onLost(reason);
       }

@@ -287,3 +287,15 @@ it('an outcome that the host sent before its death counts, although something wa
   }
   expect.fail('no outcome has arrived');
 });
+
+it('gives back what is submitted to a process that is dead, although the host is being stopped', async () => {
+  const s = new Stage(1).plugin('quick', 'export const handle = () => ({});');
+  await s.run('quick');
+  const { pid } = (await s.heard('log', /the plugin host is up/)).fields as { pid: number };
+  process.kill(pid, 'SIGKILL');
+  blockUntilDead(pid);
+  s.told.splice(0);
+  void s.frame('quick');
+  await s.host.stop(0);
+  expect(s.told.filter(({ kind }) => kind !== 'log')).toMatchObject([{ kind: 'returned' }]);
+});
