@@ -242,9 +242,10 @@ export class PluginProcess<Key> {
     const permanent = end.kind === 'exit' && end.code === permanentStatus;
     const how = end.kind === 'exit' ? endText(end) : '';
     // The text after the last line end is an answer, too. If the process is for a single attempt, its whole output is the answer. A valid
-    // answer counts, whatever the exit status.
-    if (this.#mayAnswer && end.kind === 'exit') {
-      this.#take(this.#stdout.end(), permanent && !this.#isPersistent, how);
+    // answer counts, whatever the exit status. A persistent process may end in the middle of a line, which is no answer.
+    const last = this.#stdout.end();
+    if (this.#mayAnswer && end.kind === 'exit' && (!this.#isPersistent || last.every(isJson))) {
+      this.#take(last, permanent && !this.#isPersistent, how);
     }
     const isQuiet = this.unanswered.size === 0 && (this.#mayEnd || (end.kind === 'exit' && end.code === 0));
     const none = this.#isPersistent ? `the process ended (${how}) without an answer` : `no response on stdout (${how})`;
@@ -254,5 +255,14 @@ export class PluginProcess<Key> {
     const ended = { ...failure, isCrash };
     this.#requester?.onEnd(ended);
     return ended;
+  }
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
   }
 }

@@ -47,6 +47,16 @@ const crimes: readonly (readonly [title: string, crime: string, expected: object
   ['exits with 0', 'exit 0', { error: 'the process ended (exit status 0) without an answer' }],
   ['exits with 78', 'exit 78', { error: 'the process ended (exit status 78) without an answer', permanent: true }],
   ['kills itself', 'kill -9 $$', { error: 'the process ended (killed by SIGKILL) without an answer' }],
+  [
+    'is killed in the middle of a line',
+    `printf '{"id":%s,"sta' "$id"; kill -9 $$`,
+    { error: 'the process ended (killed by SIGKILL) without an answer' },
+  ],
+  [
+    'exits with 78 in the middle of a line',
+    `printf '{"id":%s,"sta' "$id"; exit 78`,
+    { error: 'the process ended (exit status 78) without an answer', permanent: true },
+  ],
   ['never ends', 'sleep 60', { verdict: 'timed_out', error: 'timed out after 5000 ms' }, { deadlineMs: 5000 }],
   ['leaves one out', ':', { verdict: 'timed_out', error: 'timed out after 5000 ms' }, { deadlineMs: 5000 }],
 ];
