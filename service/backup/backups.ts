@@ -32,7 +32,7 @@ export type BackupCondition = {
    * the future do not count. Null: there is none, or the directory cannot be read.
    */
   readonly newestMs: number | null;
-  /** Why the last scheduled backup was not written. Null: it was written, or no scheduled backup has been tried. */
+  /** Why the last scheduled backup was not written. Null: it or a later backup was written, or no scheduled backup has been tried. */
   readonly failure: string | null;
   /** Why the last attempt to archive the commit log failed. Null: it succeeded, or there was none. */
   readonly archiveFailure: string | null;
@@ -148,10 +148,13 @@ export class Backups {
     const { everyMs, into, keep } = this.#options.config().backups;
     if (everyMs === null || this.#isRunning) return;
     const nowMs = Date.now();
+    const newestMs = this.#newestMs();
+    if (newestMs !== null && nowMs >= newestMs && nowMs < newestMs + everyMs) {
+      this.#failure = null;
+      return;
+    }
     const sinceFailedMs = performance.now() - this.#failedMs;
     if (this.#failure !== null && sinceFailedMs < Math.min(everyMs, retryMs)) return;
-    const newestMs = this.#newestMs();
-    if (newestMs !== null && nowMs >= newestMs && nowMs < newestMs + everyMs) return;
     if (this.#options.isHeld()) return;
     void this.#writeScheduled(into, keep);
   }
