@@ -1,9 +1,8 @@
 // Copies the segments of a commit log to a directory beside the backups (`backups.log`). From a backup and these copies, a state can be
 // restored as it was at a given time.
 import { existsSync } from 'node:fs';
-import { type FileHandle, open, rename, rm } from 'node:fs/promises';
-import { basename, join } from 'node:path';
-import { makeDirectory } from '../durable-file.ts';
+import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
 import { storeIdPattern } from '../store/store-id.ts';
 import { listSegments, type Segment } from './segments.ts';
 
@@ -151,7 +150,7 @@ async function copy({ path, usedBytes }: KeptSegment, directory: string, from: n
     await copyBytes(path, await open(to, 'r+'), from, usedBytes);
     return;
   }
-  makeDirectory(directory, 0o700);
+  await makeDirectory(resolve(directory));
   const partial = `${to}.partial`;
   await rm(partial, { force: true });
   try {
@@ -161,6 +160,18 @@ async function copy({ path, usedBytes }: KeptSegment, directory: string, from: n
     await rm(partial, { force: true }).catch(() => {});
     throw error;
   }
+  await syncNames(directory);
+}
+
+/** As `makeDirectory` of durable-file.ts, but a disk that hangs does not block the ledger thread. */
+async function makeDirectory(path: string): Promise<void> {
+  const first = await mkdir(path, { recursive: true, mode: 0o700 });
+  if (first === undefined) return;
+  for (let made = path; made.length >= first.length; made = dirname(made)) await syncNames(dirname(made));
+}
+
+/** Flushes the entries of the directory to disk. */
+async function syncNames(directory: string): Promise<void> {
   const names = await open(directory, 'r');
   await names.sync().finally(() => names.close());
 }

@@ -1,15 +1,15 @@
 // The backups of a running service: scheduled backups (`backups.every`), and backups that callers request. One backup is written at a time.
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, realpathSync } from 'node:fs';
-import { basename, dirname, join, sep } from 'node:path';
+import { access } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import type { Config } from '../../config/config.ts';
-import { makeDirectory } from '../../runtime/durable-file.ts';
 import { pluginEnvironment } from '../../runtime/host/client/environment.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { type FoundBackup, newestBackup, removeOlder, removeOldLogs } from './kept.ts';
 import { manifestName } from './manifest.ts';
+import type { ServiceOrder } from './process.ts';
 import type { BackupEnd } from './write.ts';
 
 export type BackupReply = BackupEnd | { readonly kind: 'running' };
@@ -71,14 +71,16 @@ export class Backups {
   /** When the last scheduled backup ended, in ms of the process's monotonic clock. Used only if that backup failed. */
   #failedMs = 0;
   #newest: Newest | null = null;
+  #isSearching = false;
 
   constructor(options: BackupsOptions) {
     this.#options = options;
   }
 
   start(): void {
-    this.#timer = setInterval(() => this.#check(), checkMs);
+    this.#timer = setInterval(() => void this.#check(), checkMs);
     this.#timer.unref();
+    void this.#search();
   }
 
   /** Stops the schedule, and a backup that is being written. Its unfinished directory is removed by the next backup into the same directory. */
@@ -90,7 +92,8 @@ export class Backups {
 
   get condition(): BackupCondition {
     const archiveFailure = this.#options.archiveFailure();
-    return { newestMs: this.#newestMs(), failure: this.#failure, archiveFailure, startedAtMs: this.#startedAtMs };
+    const newestMs = this.#newest?.found?.ms ?? null;
+    return { newestMs, failure: this.#failure, archiveFailure, startedAtMs: this.#startedAtMs };
   }
 
   /** Writes a backup to `path` below `backups.into`. Null: the backup gets a name made from the time. */
@@ -116,7 +119,11 @@ export class Backups {
       const bytes = end.manifest.files.reduce((sum, file) => sum + file.bytes, 0);
       const tookMs = Math.round(performance.now() - startMs);
       log.info({ path: end.path, bytes, took_ms: tookMs }, 'a backup was written');
-      this.#newest = null;
+      // A path that a caller has chosen is left to the next search: the backup counts only if its name is a time.
+      if (path === null) {
+        const found = { path: end.path, ms: Date.parse(end.manifest.created_at) };
+        this.#newest = { into, storeId: this.#options.storeId(), found, readMs: performance.now() };
+      }
     } else {
       log.error({ into, reason: end.reason }, 'a backup was not written');
     }
@@ -125,10 +132,7 @@ export class Backups {
 
   async #run(into: string, path: string | null): Promise<BackupEnd> {
     const { config, version } = this.#options;
-    makeDirectory(into, 0o700);
-    const to = path === null ? into : placeBelow(into, path);
-    if (to === null) return { kind: 'refused', reason: `${path} is not in a directory below ${into}` };
-    const order = JSON.stringify({ statePath: config().state.path, to, version });
+    const order = JSON.stringify({ into, path, statePath: config().state.path, version } satisfies ServiceOrder);
     const main = fileURLToPath(new URL('./process.js', import.meta.url));
     const child = spawn(process.execPath, [main, order], {
       stdio: ['pipe', 'pipe', 'ignore'],
@@ -144,11 +148,13 @@ export class Backups {
     return JSON.parse(said) as BackupEnd;
   }
 
-  #check(): void {
+  async #check(): Promise<void> {
+    if (this.#isRunning || !(await this.#search())) return;
     const { everyMs, into, keep } = this.#options.config().backups;
-    if (everyMs === null || this.#isRunning) return;
+    // While the search waited for the disk, the service may have been stopped, a backup begun or the directory changed.
+    if (this.#timer === null || this.#isRunning || this.#newest?.into !== into || everyMs === null) return;
     const nowMs = Date.now();
-    const newestMs = this.#newestMs();
+    const newestMs = this.#newest.found?.ms ?? null;
     if (newestMs !== null && nowMs >= newestMs && nowMs < newestMs + everyMs) {
       this.#failure = null;
       return;
@@ -184,39 +190,35 @@ export class Backups {
   }
 
   /**
-   * When the newest backup (`newestBackup`) was begun. Null: no backup exists, or the directory cannot be read. In both cases a backup is
-   * due. If the directory cannot be used, writing the backup fails and reports why.
+   * Searches for the newest backup (`newestBackup`), unless the last search is recent. If the directory cannot be read, none is found. A
+   * backup is then due, and writing it fails and reports why. Returns false if an earlier search has not ended, because the disk hangs.
    */
-  #newestMs(): number | null {
+  async #search(): Promise<boolean> {
+    if (this.#isSearching) return false;
+    this.#isSearching = true;
     const { config, log } = this.#options;
     const { into } = config().backups;
     const storeId = this.#options.storeId();
     const known = this.#newest;
-    if (known?.into === into && known.storeId === storeId && isFresh(known)) return known.found?.ms ?? null;
-    let found: FoundBackup | null = null;
-    try {
-      found = newestBackup(into, storeId, Date.now());
-    } catch (error) {
-      log.error({ into, reason: (error as Error).message }, 'the directory of the backups cannot be read');
+    if (known?.into !== into || known.storeId !== storeId || !(await isFresh(known))) {
+      const found = await newestBackup(into, storeId, Date.now()).catch((error: Error) => {
+        log.error({ into, reason: error.message }, 'the directory of the backups cannot be read');
+        return null;
+      });
+      // A backup that was written meanwhile is newer.
+      if (this.#newest === known) this.#newest = { into, storeId, found, readMs: performance.now() };
     }
-    this.#newest = { into, storeId, found, readMs: performance.now() };
-    return found?.ms ?? null;
+    this.#isSearching = false;
+    return true;
   }
 }
 
 /** Whether the search was less than `searchMs` ago, and the backup that it found still exists. */
-function isFresh({ found, readMs }: Newest): boolean {
+async function isFresh({ found, readMs }: Newest): Promise<boolean> {
   if (performance.now() - readMs >= searchMs) return false;
-  return found === null || existsSync(join(found.path, manifestName));
-}
-
-/** The path below `into`. Null: its directory does not exist, or a link leads out of `into`. */
-function placeBelow(into: string, path: string): string | null {
-  const target = join(into, path);
-  try {
-    const [home, parent] = [realpathSync(into), realpathSync(dirname(target))];
-    return parent === home || parent.startsWith(home + sep) ? join(parent, basename(target)) : null;
-  } catch {
-    return null;
-  }
+  if (found === null) return true;
+  return access(join(found.path, manifestName)).then(
+    () => true,
+    () => false,
+  );
 }

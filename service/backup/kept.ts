@@ -1,18 +1,23 @@
 // The backups in the directory `backups.into` whose names are times: finds the newest one, and removes backups that newer ones replace.
 import { existsSync, readdirSync } from 'node:fs';
-import { open, rm } from 'node:fs/promises';
+import { open, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { archivedStore } from '../../runtime/commit-log/archive.ts';
 import { firstNeeded } from '../../runtime/commit-log/log-reader.ts';
 import { listSegments } from '../../runtime/commit-log/segments.ts';
-import { manifestName, readManifest } from './manifest.ts';
+import { decodeManifest, manifestName, readManifest } from './manifest.ts';
 import { backupNamePattern, nameOf } from './write.ts';
 
 /** The names of the backups in `into` that have times as names, newest first. Backups that are not whole are included. */
 export function namesIn(into: string): readonly string[] {
-  if (!existsSync(into)) return [];
-  const names = readdirSync(into).filter(name => backupNamePattern.test(name));
-  return names.sort().reverse();
+  return existsSync(into) ? backupNames(readdirSync(into)) : [];
+}
+
+function backupNames(names: readonly string[]): string[] {
+  return names
+    .filter(name => backupNamePattern.test(name))
+    .sort()
+    .reverse();
 }
 
 /** A whole backup, and when it was begun, in ms. */
@@ -22,11 +27,11 @@ export type FoundBackup = { readonly path: string; readonly ms: number };
  * The newest whole backup of this store. Null: no such backup exists. A backup without a store id counts for every store. If `storeId` is null,
  * every backup counts. Backups with a time after `nowMs` do not count: the clock was wrong when they were begun.
  */
-export function newestBackup(into: string, storeId: string | null, nowMs: number): FoundBackup | null {
-  for (const name of namesIn(into)) {
+export async function newestBackup(into: string, storeId: string | null, nowMs: number): Promise<FoundBackup | null> {
+  for (const name of backupNames(await namesOf(into))) {
     const path = join(into, name);
     try {
-      const { store_id: id, created_at: createdAt } = readManifest(path);
+      const { store_id: id, created_at: createdAt } = decodeManifest(path, await readFile(join(path, manifestName)));
       const ms = Date.parse(createdAt);
       if (ms <= nowMs && (!id || storeId === null || id === storeId)) return { path, ms };
     } catch {
@@ -34,6 +39,16 @@ export function newestBackup(into: string, storeId: string | null, nowMs: number
     }
   }
   return null;
+}
+
+/** The names in a directory; none if it does not exist. */
+async function namesOf(directory: string): Promise<readonly string[]> {
+  try {
+    return await readdir(directory);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  }
 }
 
 /**

@@ -63,6 +63,12 @@ export function readManifest(directory: string): BackupManifest {
       throw new BackupRefused(`${directory} is not a whole backup: it has no ${manifestName}`);
     throw new BackupRefused(`${path} cannot be read: ${message}`);
   }
+  return decodeManifest(directory, bytes);
+}
+
+/** Decodes the manifest of the backup in `directory`. Throws BackupRefused if it cannot be used. */
+export function decodeManifest(directory: string, bytes: Buffer): BackupManifest {
+  const path = join(directory, manifestName);
   const refuse = (what: string) => new BackupRefused(`${path} is damaged: ${what}`);
   if (bytes.length > manifestBytesMax) throw refuse(`it has ${bytes.length} bytes`);
   let value: BackupManifest;

@@ -30,7 +30,7 @@ function put(into: string, name: string, turn: BackupManifest['turn'] = null): v
 test('a backup with a time in the future is not the newest, and is removed first', async () => {
   const into = directory();
   for (const name of [first, second, ahead, later]) put(into, name);
-  expect(newestBackup(into, storeId, nowMs)).toEqual({
+  expect(await newestBackup(into, storeId, nowMs)).toEqual({
     path: join(into, second),
     ms: Date.parse('2026-01-02T00:00:00Z'),
   });

@@ -92,7 +92,7 @@ test('the process that writes a backup dies with its service, in the midst of th
     store.commit(batch);
   }
   store.close();
-  const order = JSON.stringify({ statePath, to, version: '0.1.0' });
+  const order = JSON.stringify({ into: home, path: 'backup', statePath, version: '0.1.0' });
   const child = spawn(process.execPath, ['dist/service/backup/process.js', order], {
     stdio: ['pipe', 'ignore', 'inherit'],
   });

@@ -1,7 +1,7 @@
-// Disks whose syncs take long, and disks that take no more writes: what callers are answered, and what is stored afterwards.
+// Disks whose syncs take long, disks that take no more writes, and disks that hang: what callers are answered, and what is stored afterwards.
 // A full disk is filled in test/service/crash/disk.slow.test.ts.
-import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
@@ -132,6 +132,21 @@ describe.skipIf(!hasStrace)('a disk', () => {
     expect(main).not.toContain(background![0]);
     rmSync(directory, { recursive: true });
   });
+});
+
+test('a disk of the backups that hangs stops nothing but the backups', async () => {
+  const other = new Gateway({ plugins: { echo }, backups: { every: '1s' } });
+  onTestFinished(() => other.discard());
+  const backup = join(other.directory, 'backups/headgate-2026-01-01T00-00-00Z');
+  mkdirSync(backup, { recursive: true });
+  // The search for the newest backup waits for a writer of this pipe, as it would wait for a disk that hangs.
+  execFileSync('mkfifo', [join(backup, 'manifest.json')]);
+  await other.start();
+  expect((await other.call('GET', '/system/doctor')).status).toBe(200);
+  const dueMs = Date.now() + 2_000;
+  await until('a backup would have begun', () => Date.now() > dueMs);
+  expect(await other.finished('echo/handle')).toMatchObject({ status: 'succeeded' });
+  expect(other.log.filter(({ msg }) => String(msg).includes('backup'))).toEqual([]);
 });
 
 /** Begins a second checkpoint, abandons it for a third one, and commits until the store refuses. */
