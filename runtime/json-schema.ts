@@ -6,6 +6,7 @@ import type { Json, JsonObject } from './packing.ts';
 import { allowSteps, schemaPatterns, TooManySteps } from './pattern.ts';
 import { isPlainSchema } from './plain-schema.ts';
 import { limitReferences, referenceStepsMax, takeReference, thoroughStepsMax } from './reference-steps.ts';
+import { isOldDraft } from './schema-keywords.ts';
 import { equalItems } from './unique-items.ts';
 
 export type SchemaMismatch = {
@@ -75,7 +76,7 @@ export function schemaProblem(schema: JsonObject): string | null {
 /** The first problem of the schema according to the metaschema of its draft; null if the schema is valid. */
 export function metaschemaProblem(schema: JsonObject): string | null {
   const options: Options = { strict: false, logger: false, validateFormats: false, code: { optimize: false } };
-  const old = isOld(schema);
+  const old = isOldDraft(schema);
   const { $schema } = schema;
   if (typeof $schema === 'string' && !old && !newDraft.test($schema))
     return `$schema must name draft 6, 7 or 2020-12, not ${JSON.stringify($schema)}`;
@@ -90,11 +91,6 @@ export function metaschemaProblem(schema: JsonObject): string | null {
   return engine.errorsText((engine.errors ?? []).slice(0, 1), { dataVar: 'schema' });
 }
 
-/** Whether the schema names draft 6 or 7, in which some keywords have another meaning than in the drafts since 2019. */
-function isOld({ $schema }: JsonObject): boolean {
-  return typeof $schema === 'string' && /draft-0[67]/.test($schema);
-}
-
 const common: Options = {
   strict: false,
   verbose: true,
@@ -106,7 +102,7 @@ const common: Options = {
 };
 
 function engineOf(engines: Map<boolean, Ajv>, schema: JsonObject, allErrors: boolean): Ajv {
-  const old = isOld(schema);
+  const old = isOldDraft(schema);
   const engine = engines.get(old) ?? makeEngine(old, allErrors);
   engines.set(old, engine);
   return engine;

@@ -2,6 +2,7 @@
 
 import { type SchemaCompiler, schemaProblem } from '../../runtime/json-schema.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
+import { withoutIgnoredKeywords } from '../../runtime/schema-keywords.ts';
 import { reportDuplicates } from '../check/duplicate.ts';
 import type { ReportAt } from '../check/problem.ts';
 import type { Command, Manifest } from '../config.ts';
@@ -73,12 +74,10 @@ export function readSchema(
     reportAt([...path, expanded.key], expanded.message);
     return null;
   }
+  const schema = withoutIgnoredKeywords(expanded.schema);
   const isInput = path.at(-1) === 'input_schema';
-  const wrong =
-    (isInput ? payloadProblem(expanded.schema) : null) ??
-    schemaProblem(expanded.schema) ??
-    compileProblem(compiler, expanded.schema);
-  if (wrong === null) return expanded.schema;
+  const wrong = (isInput ? payloadProblem(schema) : null) ?? schemaProblem(schema) ?? compileProblem(compiler, schema);
+  if (wrong === null) return schema;
   // In ductile, schemas are only documentation. An unusable schema is ignored, so that plugins for ductile run unchanged.
   if (dialect === 'ductile') return null;
   reportAt(path, `is not a usable JSON Schema: ${wrong}`);

@@ -2,22 +2,7 @@
 // `$anchor` are dropped, so tools need not support these keywords.
 import { isObject } from '../../runtime/json-value.ts';
 import type { Json, JsonObject } from '../../runtime/packing.ts';
-
-/**
- * Keywords of JSON Schema, grouped by the kind of their value: one schema (`single`), a list of schemas, a map of schemas, or plain
- * data (`values`).
- */
-const single = ['additionalProperties', 'unevaluatedProperties', 'unevaluatedItems', 'items', 'additionalItems']
-  .concat(['contains', 'propertyNames', 'not', 'if', 'then', 'else', 'contentSchema'])
-  .map(keyword => [keyword, 'schema'] as const);
-const lists = ['allOf', 'anyOf', 'oneOf', 'prefixItems'].map(keyword => [keyword, 'schemas'] as const);
-const maps = ['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas', 'dependencies'].map(
-  keyword => [keyword, 'map'] as const,
-);
-const values = ['const', 'enum', 'default', 'examples', 'example', 'required', 'type', 'dependentRequired'].map(
-  keyword => [keyword, 'value'] as const,
-);
-const contents = new Map<string, 'schema' | 'schemas' | 'map' | 'value'>([...single, ...lists, ...maps, ...values]);
+import { isOldDraft, keywordContents } from '../../runtime/schema-keywords.ts';
 
 const referring = ['$ref', '$dynamicRef'];
 const naming = ['$id', '$anchor', '$dynamicAnchor', '$schema', '$comment'];
@@ -48,7 +33,7 @@ export function embedSchema(schema: JsonObject, name: string): Embedded {
     used.add(component);
     return pointer;
   };
-  const isOld = isOldDialect(schema);
+  const isOld = isOldDraft(schema);
   const found: { [name: string]: JsonObject } = {};
   // `wanted` grows during the loop, because a definition may refer to others.
   for (const component of wanted) {
@@ -58,11 +43,6 @@ export function embedSchema(schema: JsonObject, name: string): Embedded {
   if (used.has(name)) return { schema: { $ref: components + name }, components: found };
   const { [name]: whole, ...others } = found;
   return { schema: whole!, components: others };
-}
-
-/** Whether the schema is of draft 6 or 7, which ignore keywords next to `$ref` and allow a list in `items`. */
-function isOldDialect(schema: JsonObject): boolean {
-  return typeof schema['$schema'] === 'string' && /draft-0[67]/.test(schema['$schema']);
 }
 
 /** The base URI of a schema that has no `$id`. */
@@ -86,7 +66,7 @@ type SchemaPlace = {
 
 /** The schema and all schemas within it, outer ones first. */
 function placesOf(schema: JsonObject, name: string): SchemaPlace[] {
-  const isOld = isOldDialect(schema);
+  const isOld = isOldDraft(schema);
   const found: SchemaPlace[] = [];
   const taken = new Set<string>();
 
@@ -102,7 +82,7 @@ function placesOf(schema: JsonObject, name: string): SchemaPlace[] {
       visit(inner, moved, to, as);
     };
     for (const [keyword, content] of Object.entries(value)) {
-      const kind = contents.get(keyword);
+      const kind = keywordContents.get(keyword);
       const was = `/${escaped(keyword)}`;
       const to = `${pointer}/${fragment(newKeyword(keyword, value, isOld))}`;
       if (kind === 'value') continue;
@@ -189,12 +169,11 @@ function rewrite(schema: Json, above: string, how: Rewriting): JsonObject {
   const entries = Object.entries(schema).flatMap(([keyword, value]): (readonly [string, Json])[] => {
     if (defining.includes(keyword) || (naming.includes(keyword) && typeof value === 'string')) return [];
     if (referring.includes(keyword) && typeof value === 'string') return [['$ref', how.resolve(value, base)]];
-    if (how.isOld && '$ref' in schema) return [];
     if (how.isOld && keyword === 'additionalItems' && !Array.isArray(schema['items'])) return [];
     // An infinite number, such as `maximum: .inf`, is left out, because JSON cannot express it.
     if (typeof value === 'number' && !Number.isFinite(value)) return [];
     const name = newKeyword(keyword, schema, how.isOld);
-    const kind = contents.get(keyword);
+    const kind = keywordContents.get(keyword);
     if (kind === 'value') return [[name, value]];
     if (Array.isArray(value)) return [[name, value.map(within)]];
     if (kind !== 'map' || !isObject(value)) return [[name, within(value)]];

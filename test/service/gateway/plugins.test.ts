@@ -25,6 +25,21 @@ request = json.loads(sys.stdin.readline())
 print(json.dumps({"status": "ok", "result": {"sum": sum(request["event"]["payload"]["numbers"])}}))
 `;
 
+const size = { $ref: '#/definitions/size' };
+/** A schema of draft 7, which ignores keywords beside `$ref`. Each `$ref` stands beside keywords that no size fits. */
+const olderSchema = {
+  $schema: 'http://json-schema.org/draft-07/schema#',
+  type: 'object',
+  properties: {
+    small: { ...size, type: 'string', maximum: 1, title: 'Small.' },
+    $ref: { type: 'integer' },
+    list: { items: [{ ...size, enum: ['a'] }] },
+    plain: { const: { $ref: '#', more: true } },
+  },
+  dependencies: { list: { properties: { large: { ...size, not: {} } } } },
+  definitions: { size: { type: 'integer' } },
+};
+
 const gateway = shareGateway(
   {
     service: { plugin_env_passthrough: ['LET_THROUGH'] },
@@ -44,6 +59,10 @@ const gateway = shareGateway(
       strict: {
         code: 'export const handle = ({ event }) => ({ result: event.payload }); export const other = () => ({});',
         commands: { handle: { input_schema: { width: 'integer', path: 'string' } }, other: {} },
+      },
+      older: {
+        code: 'export const handle = ({ event }) => ({ result: event.payload });',
+        commands: { handle: { input_schema: olderSchema } },
       },
       searching: {
         code: 'export const handle = () => ({}); export const slow = () => ({});',
@@ -69,6 +88,7 @@ const gateway = shareGateway(
     },
     pipelines: [
       { name: 'search', input_schema: filterSchema(false), steps: [{ uses: 'searching' }] },
+      { name: 'older', input_schema: olderSchema, steps: [{ uses: 'older' }] },
       { name: 'search-slowly', steps: [{ uses: 'searching.slow' }] },
     ],
   },
@@ -138,6 +158,29 @@ test('a payload that breaks the input schema gets 400 naming the path, and enque
   expect(await gateway.finished('strict/handle', { width: 3, path: 'x', more: 1 })).toMatchObject({
     status: 'succeeded',
   });
+});
+
+test('keywords beside $ref do not count in a schema of draft 7, for calls, hosts and documents', async () => {
+  const payload = { small: 2, $ref: 3, list: [4], plain: { $ref: '#', more: true }, large: 5 };
+  expect(await gateway.finished('older/handle', payload)).toMatchObject({ result: { result: payload } });
+  expect(await gateway.ran('older', payload)).toMatchObject({ status: 'succeeded' });
+  for (const path of ['/plugin/older/handle', '/pipeline/older']) {
+    for (const wrong of [
+      { small: 'a' },
+      { $ref: 'a' },
+      { list: ['a'] },
+      { plain: { $ref: '#' } },
+      { list: [], large: 'a' },
+    ])
+      expect([wrong, (await gateway.call('POST', path, { payload: wrong })).status]).toEqual([wrong, 400]);
+  }
+  const { skills } = (await gateway.call('GET', '/skills')).body as {
+    skills: { name: string; input_schema: object }[];
+  };
+  const shown = skills.filter(({ name }) => name.includes('older')).map(skill => skill.input_schema);
+  const small = { ...size, title: 'Small.' };
+  expect(shown).toMatchObject([{ properties: { small } }, { properties: { small } }]);
+  for (const schema of shown) expect(schema).not.toHaveProperty('properties.small.type');
 });
 
 test('a Python program is a plugin', async () => {
