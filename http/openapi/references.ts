@@ -170,8 +170,6 @@ function rewrite(schema: Json, above: string, how: Rewriting): JsonObject {
     if (defining.includes(keyword) || (naming.includes(keyword) && typeof value === 'string')) return [];
     if (referring.includes(keyword) && typeof value === 'string') return [['$ref', how.resolve(value, base)]];
     if (how.isOld && keyword === 'additionalItems' && !Array.isArray(schema['items'])) return [];
-    // An infinite number, such as `maximum: .inf`, is left out, because JSON cannot express it.
-    if (typeof value === 'number' && !Number.isFinite(value)) return [];
     const name = newKeyword(keyword, schema, how.isOld);
     const kind = keywordContents.get(keyword);
     if (kind === 'value') return [[name, value]];
