@@ -51,14 +51,16 @@ export function topologyOf(config: Config): Topology {
   // A result that no step receives is not a signal.
   for (const [signal, end] of walk.handedOn) if (walk.consumers.has(signal)) put(producers, signal, end);
   const names = [...new Set([...producers.keys(), ...walk.consumers.keys()])].sort();
+  const inputs = wiresByPlugin(walk.consumers);
+  const outgoing = wiresByPlugin(outputs);
   return {
     plugins: Object.keys(config.plugins)
       .sort()
       .map(name => ({
         name,
         active: true,
-        inputs: wiresOf(walk.consumers, name),
-        outputs: wiresOf(outputs, name),
+        inputs: inputs.get(name) ?? [],
+        outputs: outgoing.get(name) ?? [],
       })),
     signals: names.map(name => ({ name, producers: endsOf(producers, name), consumers: endsOf(walk.consumers, name) })),
   };
@@ -71,6 +73,8 @@ class Walk {
   readonly handedOn = new Map<string, End>();
   readonly #config: Config;
   readonly #byName: ReadonlyMap<string, PipelineDefinition>;
+  /** The signals with which each called pipeline was walked. */
+  readonly #walked = new Map<string, Set<string>>();
 
   constructor(config: Config) {
     this.#config = config;
@@ -112,7 +116,7 @@ class Walk {
       }
       case 'call': {
         const called = this.#byName.get(step.pipeline);
-        if (called) this.#sequence(called.steps, called.on === null ? signals : [called.on]);
+        if (called) this.#called(called, called.on === null ? signals : [called.on]);
         const end = { plugin: pipelinePlugin, command: step.pipeline };
         return [this.#handOn(`${pipelinePlugin}.${step.pipeline}.result`, end)];
       }
@@ -121,6 +125,18 @@ class Walk {
       case 'steps':
         return this.#sequence(step.steps, signals);
     }
+  }
+
+  /**
+   * Walks a called pipeline with the signals with which it was not walked yet. What a signal starts does not depend on the other signals. Without
+   * this, a chain of pipelines with several calls each would be walked exponentially often.
+   */
+  #called({ name, steps }: PipelineDefinition, signals: readonly string[]): void {
+    const walked = this.#walked.get(name) ?? new Set();
+    this.#walked.set(name, walked);
+    const unwalked = signals.filter(signal => !walked.has(signal));
+    for (const signal of unwalked) walked.add(signal);
+    if (unwalked.length > 0) this.#sequence(steps, unwalked);
   }
 
   #emittedBy(end: End): readonly string[] {
@@ -149,10 +165,15 @@ function endsOf(edges: Edges, signal: string): End[] {
   return [...(edges.get(signal) ?? [])].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, end]) => end);
 }
 
-function wiresOf(edges: Edges, plugin: string): Wire[] {
-  return [...edges.keys()]
-    .sort()
-    .flatMap(signal => endsOf(edges, signal).map(end => ({ signal, ...end })))
-    .filter(end => end.plugin === plugin)
-    .map(({ signal, command }) => ({ signal, command }));
+/** The wires of each plugin, sorted by signal. */
+function wiresByPlugin(edges: Edges): Map<string, Wire[]> {
+  const wires = new Map<string, Wire[]>();
+  for (const signal of [...edges.keys()].sort()) {
+    for (const { plugin, command } of endsOf(edges, signal)) {
+      const known = wires.get(plugin) ?? [];
+      known.push({ signal, command });
+      wires.set(plugin, known);
+    }
+  }
+  return wires;
 }

@@ -97,6 +97,20 @@ test('follows splits, joins, conditions, calls and hooks', async () => {
   });
 });
 
+test('ends soon for a long chain of pipelines, each with several calls of the next', async () => {
+  const names = Array.from({ length: 40 }, (_, n) => `p${n}`);
+  const condition = { path: 'payload.x', op: 'exists', value: true };
+  const pipelines = names.map((name, n) => {
+    const next = names[n + 1];
+    const steps =
+      next === undefined ? [{ uses: 'a' }] : [{ call: next, if: condition }, { call: next }, { call: next }];
+    return { name, steps };
+  });
+  await gateway.reload({ plugins: { a: plugin() }, pipelines });
+  const signals = ['api.trigger', ...names.slice(1).map(name => `pipeline.${name}.result`)].sort();
+  expect((await topology()).plugins[0]!.inputs).toEqual(signals.map(signal => ({ signal, command: 'handle' })));
+});
+
 test('needs plugin:catalog:ro, plugin:rw or *', async () => {
   const scopes = ['plugin:catalog:ro', 'plugin:rw', 'plugin:ro', 'jobs:rw', 'events:rw'];
   const tokens = scopes.map(scope => ({ name: scope, token: `token-${scope}`, scopes: [scope] }));
