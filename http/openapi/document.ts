@@ -56,7 +56,7 @@ function operation(plugin: PluginInstance, command: Command, operationId: string
  */
 export function requestBody(inputSchema: JsonObject | null, operationId: string, schemas: OpenapiSchemas): JsonObject {
   if (inputSchema === null) return {};
-  const { schema: payload, components } = embedSchema(inputSchema, operationId);
+  const { schema: payload, components } = embedSchema(inputSchema, operationId, schemas);
   Object.assign(schemas, components);
   const properties: { [name: string]: JsonObject } = { payload };
   for (const [name, title] of Object.entries(optionTitles) as [CallOption, string][]) {

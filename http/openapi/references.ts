@@ -11,16 +11,22 @@ const defining = ['$defs', 'definitions'];
 /** The prefix of a reference to a component. The component's name follows, and possibly a pointer into the component. */
 const components = '#/components/schemas/';
 
+type Components = { readonly [name: string]: JsonObject };
+
 export type Embedded = {
   /** The replacement of the schema: the converted schema, or a reference to its component. */
   readonly schema: JsonObject;
   /** The components to which `schema` refers, directly or through other components, by name. */
-  readonly components: { readonly [name: string]: JsonObject };
+  readonly components: Components;
 };
 
-/** Converts a schema for an OpenAPI document (dialect 2020-12). The document must not have a component called `name` or `name.…` yet. */
-export function embedSchema(schema: JsonObject, name: string): Embedded {
-  const places = placesOf(schema, name);
+/**
+ * Converts a schema for an OpenAPI document (dialect 2020-12). The names of its components begin with `wantedName` and are not among those in
+ * `existing`, the components that the document already has.
+ */
+export function embedSchema(schema: JsonObject, wantedName: string, existing: Components = {}): Embedded {
+  const name = unused(wantedName, new Set(), existing);
+  const places = placesOf(schema, name, existing);
   const names = namesOf(places);
   const roots = new Map(places.flatMap(place => (place.component === null ? [] : [[place.component, place] as const])));
   const wanted = new Set([name]);
@@ -65,7 +71,7 @@ type SchemaPlace = {
 };
 
 /** The schema and all schemas within it, outer ones first. */
-function placesOf(schema: JsonObject, name: string): SchemaPlace[] {
+function placesOf(schema: JsonObject, name: string, existing: Components): SchemaPlace[] {
   const isOld = isOldDraft(schema);
   const found: SchemaPlace[] = [];
   const taken = new Set<string>();
@@ -90,7 +96,7 @@ function placesOf(schema: JsonObject, name: string): SchemaPlace[] {
       else if (kind !== 'map') enter(content, was, to);
       else if (isObject(content)) {
         for (const [key, item] of Object.entries(content)) {
-          const as = defining.includes(keyword) ? unused(`${component ?? name}.${key}`, taken) : null;
+          const as = defining.includes(keyword) ? unused(`${component ?? name}.${key}`, taken, existing) : null;
           enter(item, `${was}/${escaped(key)}`, as === null ? `${to}/${fragment(key)}` : components + as, as);
         }
       }
@@ -101,11 +107,11 @@ function placesOf(schema: JsonObject, name: string): SchemaPlace[] {
   return found;
 }
 
-/** Returns a valid component name that is not in `taken` yet, and adds it to `taken`. */
-function unused(name: string, taken: Set<string>): string {
+/** Returns a valid component name that is neither in `taken` nor in `existing`, and adds it to `taken`. */
+function unused(name: string, taken: Set<string>, existing: Components): string {
   const fit = name.replace(/[^\w.-]/g, '_');
   let free = fit;
-  for (let n = 2; taken.has(free); n++) free = `${fit}_${n}`;
+  for (let n = 2; taken.has(free) || free in existing; n++) free = `${fit}_${n}`;
   taken.add(free);
   return free;
 }

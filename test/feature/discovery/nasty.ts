@@ -61,6 +61,21 @@ export const nastyFiles: SandboxFiles = {
     pipelines: [
       { name: '0.a-b_c.', steps: [{ uses: 'bare' }] },
       { name: 'hooked', on_hook: 'job.failed', timeout_secs: 7, steps: [{ uses: 'bare' }] },
+      // Two pipelines whose definitions would become components of the same name.
+      {
+        name: 'order',
+        input_schema: {
+          type: 'object',
+          properties: { a: { $ref: '#/$defs/item' } },
+          $defs: { item: { type: 'string' } },
+        },
+        steps: [{ uses: 'bare' }],
+      },
+      {
+        name: 'order.item',
+        input_schema: { type: 'object', properties: { again: { $ref: '#' } } },
+        steps: [{ uses: 'bare' }],
+      },
       {
         name: 'shaped',
         description: 'Line one.\nLine two with `code` and <b>.',

@@ -113,4 +113,13 @@ describe('a reference', () => {
     const { $id: _, ...rest } = schema;
     expect(embed(schema)).toEqual({ schema: rest, components: {} });
   });
+
+  test('leads to components with names that the document does not have yet', () => {
+    const schema = { items: { $ref: '#' }, not: { $ref: '#/$defs/a' }, $defs: { a: { type: 'string' } } };
+    const { components } = embedSchema(schema, 'p__c', { p__c: {}, 'p__c_2.a': {} });
+    expect(components).toEqual({
+      p__c_2: { items: { $ref: `${root}_2` }, not: { $ref: `${root}_2.a_2` } },
+      'p__c_2.a_2': { type: 'string' },
+    });
+  });
 });
