@@ -31,10 +31,15 @@ function operation(route: Route): JsonObject {
     description: [needs(access), ...(notes === undefined ? [] : [notes.trim()])].join(' '),
     tags: [section],
     ...(parameters.length > 0 && { parameters }),
-    ...(body !== null && { requestBody: { required: access.kind === 'vault', content } }),
+    ...(body !== null && { requestBody: { required: isBodyNeeded(route), content } }),
     responses: { ...answersOf(route), ...refusalsOf(route) },
     security: access.kind === 'open' ? [] : byToken,
   };
+}
+
+/** Whether the service refuses a call without a body. */
+function isBodyNeeded({ access, body }: Route): boolean {
+  return access.kind === 'vault' || (body as JsonObject)['required'] !== undefined;
 }
 
 /** Makes an operation id, such as `get_job_by_job_id_tree` for `GET /job/{job_id}/tree`. */

@@ -142,3 +142,20 @@ test('/openapi-control.json has every other route', async () => {
   expect(Object.keys(paths)).not.toContain('/plugin/{plugin}/{command}');
   expect(Object.keys(paths['/pipeline/{pipeline}']!)).toEqual(['get']);
 });
+
+test('/openapi-control.json says which bodies are required, and calls without them are refused', async () => {
+  const { paths } = (await gateway.call('GET', '/openapi-control.json')).body as unknown as Document;
+  const needed = Object.entries(paths).flatMap(([path, { post }]) => {
+    const { required } = (post?.['requestBody'] ?? {}) as { required?: boolean };
+    return required && !path.startsWith('/vault/') ? [path] : [];
+  });
+  expect(needed).toEqual([
+    '/plugin/{plugin}/{command}/batch',
+    '/pipeline/{pipeline}/batch',
+    '/actions',
+    '/schedule/{id}/backfill',
+    '/ui/session',
+  ]);
+  for (const path of ['/plugin/teller/handle/batch', '/pipeline/plain/batch', '/actions', '/ui/session'])
+    expect([path, (await gateway.call('POST', path)).status]).toEqual([path, 400]);
+});
