@@ -8,11 +8,15 @@ type CachedDocument = { readonly bytes: Uint8Array; readonly etag: string; reado
 const documentsOf = perConfig(() => new Map<string, CachedDocument>());
 
 /** Answers with the document of this name. `make` is called at most once per configuration and name. */
-export function answerDocument(call: Pick<HttpCall, 'config' | 'header'>, name: string, make: () => unknown): Answer {
+export function answerDocument(
+  call: Pick<HttpCall, 'config' | 'header' | 'caller'>,
+  name: string,
+  make: () => unknown,
+): Answer {
   const documents = documentsOf(call.config);
   let document = documents.get(name);
   if (!document) {
-    document = cachedDocument(make());
+    document = cachedDocument(make(), call.caller === null);
     documents.set(name, document);
   }
   const { bytes, etag, headers } = document;
@@ -21,18 +25,12 @@ export function answerDocument(call: Pick<HttpCall, 'config' | 'header'>, name: 
   return { kind: 'json', status: 200, body: bytes, headers };
 }
 
-function cachedDocument(value: unknown): CachedDocument {
+function cachedDocument(value: unknown, isOpen: boolean): CachedDocument {
   const bytes = Buffer.from(JSON.stringify(value));
   const etag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`;
-  // `no-cache`: clients may store the document but must revalidate it, because a reload can change it.
-  return {
-    bytes,
-    etag,
-    headers: [
-      ['ETag', etag],
-      ['Cache-Control', 'no-cache'],
-    ],
-  };
+  // `no-cache`: clients may store an open document but must revalidate it, because a reload can change it.
+  const caching: Headers = isOpen ? [['Cache-Control', 'no-cache']] : [];
+  return { bytes, etag, headers: [['ETag', etag], ...caching] };
 }
 
 /** Whether If-None-Match names this ETag. The comparison is weak (RFC 9110, 13.1.2): a prefix `W/` does not matter. */

@@ -36,7 +36,7 @@ const introduction = `# The HTTP interface
 - \`HEAD\` responds like \`GET\`, without a body. A trailing slash makes a different path. Query parameters that are unknown, repeated or
   malformed are refused.
 - Every response has an \`X-Request-Id\`: that of the request, if it is 1 to 128 characters of \`A-Z a-z 0-9 _ . : + / = ~ @ -\`, or a new one. Every
-  response has \`X-Content-Type-Options: nosniff\`, and \`Cache-Control: no-store\` unless its route is open.
+  response has \`X-Content-Type-Options: nosniff\`, and \`Cache-Control: no-store\` unless its route is open or it is an event stream.
 - Discovery documents have a strong \`ETag\`. A request with the same \`If-None-Match\` gets 304.
 - \`/openapi.json\` describes the commands of plugins, \`/openapi-pipelines.json\` the pipelines, and \`/openapi-control.json\` all other routes;
   \`GET /\` lists them.
