@@ -1,7 +1,7 @@
 // The skills index (docs/contract.md#discovery): every plugin command and pipeline.
 import type { Config } from '../../config/config.ts';
 import type { PipelineDefinition } from '../../config/pipeline/definition.ts';
-import { commandDescription } from './description.ts';
+import { commandDescription, optionalMembersOf } from './description.ts';
 
 export function skillsOf(config: Config): object[] {
   const commands = Object.values(config.plugins).flatMap(plugin =>
@@ -13,7 +13,7 @@ export function skillsOf(config: Config): object[] {
       tier: command.type === 'read' ? 'READ' : 'WRITE',
       plugin: plugin.name,
       command: command.name,
-      ...(command.inputSchema === null ? {} : { input_schema: command.inputSchema }),
+      ...optionalMembersOf(command),
     })),
   );
   return [...commands, ...config.pipelines.map(pipelineSkill)];

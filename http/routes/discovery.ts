@@ -4,6 +4,7 @@ import type { JsonObject } from '../../runtime/packing.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { answerDocument } from '../cached-document.ts';
 import { controlDocument } from '../openapi/control.ts';
+import { optionalMembers } from '../openapi/description.ts';
 import { openapiDocument, operationIdsOf } from '../openapi/document.ts';
 import { pipelinesDocument } from '../openapi/pipelines.ts';
 import { skillsOf } from '../openapi/skills.ts';
@@ -89,10 +90,6 @@ const getHealth = route({
   },
 });
 
-const inputSchema = Type.Optional(
-  Type.Object({}, { description: 'The schema of `payload` in a call, if there is one.' }),
-);
-
 const skillSchema = Type.Union([
   Type.Object({
     name: Type.String({ description: '`plugin.<plugin>.<command>`' }),
@@ -102,7 +99,7 @@ const skillSchema = Type.Union([
     tier: Type.Union([Type.Literal('READ'), Type.Literal('WRITE')]),
     plugin: Type.String(),
     command: Type.String(),
-    input_schema: inputSchema,
+    ...optionalMembers,
   }),
   Type.Object({
     name: Type.String({ description: '`pipeline.<pipeline>`' }),
@@ -113,7 +110,7 @@ const skillSchema = Type.Union([
     trigger: Type.Optional(Type.String({ description: 'The event or hook that starts it, if there is one.' })),
     execution_mode: Type.Union([Type.Literal('synchronous'), Type.Literal('asynchronous')]),
     timeout_secs: Type.Integer(),
-    input_schema: inputSchema,
+    input_schema: optionalMembers.input_schema,
   }),
 ]);
 

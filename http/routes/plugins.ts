@@ -3,7 +3,7 @@
 import { type Config, instanceNamed, type PluginInstance } from '../../config/config.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { answerDocument } from '../cached-document.ts';
-import { commandDescription } from '../openapi/description.ts';
+import { commandDescription, optionalMembers, optionalMembersOf } from '../openapi/description.ts';
 import { type HttpProblem, problem } from '../problem.ts';
 import { anyOf, json, open, type Route, route } from '../route.ts';
 
@@ -34,9 +34,7 @@ const commandSchema = Type.Object({
   name: Type.String(),
   type: Type.Union([Type.Literal('read'), Type.Literal('write')]),
   description: Type.String({ description: '`<plugin>: <command>` if the manifest has none.' }),
-  input_schema: Type.Optional(
-    Type.Object({}, { description: 'JSON Schema of the payload; the short form is expanded.' }),
-  ),
+  ...optionalMembers,
 });
 
 const pluginSchema = Type.Object({ ...common, protocol: Type.Integer(), commands: Type.Array(commandSchema) });
@@ -71,7 +69,7 @@ function pluginDetail(plugin: PluginInstance): object {
       name: command.name,
       type: command.type,
       description: commandDescription(plugin, command),
-      ...(command.inputSchema === null ? {} : { input_schema: command.inputSchema }),
+      ...optionalMembersOf(command),
     })),
   };
 }

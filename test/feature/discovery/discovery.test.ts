@@ -4,6 +4,9 @@ import { everythingToken } from '../../service/gateway/configuration.ts';
 import { shareGateway } from '../../service/gateway/gateway.ts';
 
 const sum = { type: 'object', required: ['n'], properties: { n: { type: 'integer' } } };
+const found = { type: 'object', properties: { name: { type: 'string' } } };
+/** What a manifest says of a command `look`, as documents show it. */
+const lookMembers = { input_schema: sum, output_schema: found, idempotent: true };
 
 const gateway = shareGateway({
   service: { name: 'test service' },
@@ -20,7 +23,9 @@ const gateway = shareGateway({
   plugins: {
     zeta: {
       description: 'The last.',
-      commands: { look: { type: 'read', description: 'Evaluations.', input_schema: sum } },
+      commands: {
+        look: { type: 'read', description: 'Evaluations.', ...lookMembers, output_schema: { name: 'string' } },
+      },
       code: 'export const handle = () => ({ result: 1 }); \nexport const look = () => ({ result: 2 });',
     },
     alpha: 'export const handle = () => ({ result: 0 });',
@@ -117,7 +122,7 @@ test('GET /skills has an entry for every plugin command and every pipeline', asy
     skills: [
       command('alpha', 'handle', 'WRITE', 'alpha: handle'),
       command('zeta', 'handle', 'WRITE', 'zeta: handle'),
-      { ...command('zeta', 'look', 'READ', 'Evaluations.'), input_schema: sum },
+      { ...command('zeta', 'look', 'READ', 'Evaluations.'), ...lookMembers },
       pipeline('plain', { trigger: 'a.b' }),
       pipeline('waiting', { trigger: 'c.d', execution_mode: 'synchronous', timeout_secs: 5 }),
       pipeline('hooked', { trigger: 'job.failed' }),
@@ -232,7 +237,7 @@ describe('GET /plugin/{name}', () => {
       protocol: 2,
       commands: [
         { name: 'handle', type: 'write', description: 'zeta: handle' },
-        { name: 'look', type: 'read', description: 'Evaluations.', input_schema: sum },
+        { name: 'look', type: 'read', description: 'Evaluations.', ...lookMembers },
       ],
     });
   });
