@@ -63,7 +63,8 @@ function goodRequest(plan: Plan, command: string, answer: HarnessAnswer): Judgem
     payloads[command] === undefined && !isUnloaded(plan, answer)
       ? `; the payload was generated (${JSON.stringify(generated(plugin, command))}): keep a real one in payloads/${command}.json, or pass it with --payload`
       : '';
-  return [false, `${failed(answer)}${stderrOf(answer)}${hint}`];
+  const said = plugin.runtime === 'worker' ? framesOf(answer) : stderrOf(answer);
+  return [false, `${failed(answer)}${said}${hint}`];
 }
 
 /**
@@ -160,6 +161,13 @@ function shown({ parts, runMs }: HarnessAnswer): string {
 function stderrOf({ parts: { stderr } }: HarnessAnswer): string {
   const last = stderr === undefined ? '' : Buffer.from(stderr).toString().trimEnd().split('\n').at(-1)!;
   return last === '' ? '' : `; the end of its stderr: ${short(last)}`;
+}
+
+/** Where the error of a worker plugin was thrown, if the plugin threw one. */
+function framesOf({ parts: { stderr } }: HarnessAnswer): string {
+  const lines = stderr === undefined ? [] : Buffer.from(stderr).toString().split('\n');
+  const frames = lines.flatMap(line => /^ +(at .*)/.exec(line)?.[1] ?? []);
+  return frames.length === 0 ? '' : `; thrown ${short(frames.join(' '))}`;
 }
 
 function short(text: string): string {

@@ -12,7 +12,7 @@ export type AnyHandler = (request: AnyRequest, helpers: Helpers) => unknown;
 export type Code = { readonly [command: string]: unknown };
 
 /** Thrown if a plugin's module cannot be loaded. As with an error of a handler, `retry: false` means that the job is not retried. */
-class CodeError extends Error {
+export class CodeError extends Error {
   readonly retry: boolean;
 
   /** `isThere`: whether the file exists. A missing file may be about to be replaced, so the next attempt may find it. */

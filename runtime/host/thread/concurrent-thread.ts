@@ -23,6 +23,7 @@ import {
 import { TaskClaims } from '../wire/task-claims.ts';
 import { type TaskPosition, ThreadStatus } from '../wire/thread-status.ts';
 import { HandlerKit } from './handler-kit.ts';
+import { withStack } from './stack.ts';
 import type { CancelTask, Loaded } from './thread.ts';
 import {
   deadlineText,
@@ -197,7 +198,8 @@ function settle({ open, task, kit }: Job, answered: () => unknown): TaskResult {
       ? okResult
       : resultOfAnswer(answer, false, aside ?? undefined, secrets.mask);
   } catch (error) {
-    return resultOfError(error, aside ?? undefined, secrets.mask);
+    const { directory } = plugins[open.frame.head.plugin]!;
+    return resultOfError(error, withStack(aside, error, directory, secrets.mask), secrets.mask);
   } finally {
     status.leave();
   }

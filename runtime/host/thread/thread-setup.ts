@@ -5,9 +5,10 @@ import threads, { type MessagePort, workerData } from 'node:worker_threads';
 import type { HostedPlugin } from '../wire/plugin-host.ts';
 import { resultOfError, resultOfFailure, type TaskResult } from '../wire/response.ts';
 import { type PayloadCheck, PayloadChecks } from '../wire/schema.ts';
-import { type AnyHandler, type Code, codeOf, handlerOf, loadCode } from './code.ts';
+import { type AnyHandler, type Code, CodeError, codeOf, handlerOf, loadCode } from './code.ts';
 import { guardKill } from './kill-guard.ts';
 import { verifyModules } from './sealed-modules.ts';
+import { withStack } from './stack.ts';
 import { loadTypeScript } from './typescript.ts';
 
 export type ThreadData = { readonly generation: number; readonly plugins: readonly HostedPlugin[] };
@@ -40,7 +41,8 @@ export async function prepare(plugin: HostedPlugin, command: string): Promise<Pr
     if (handler !== null) return { handler, check, refused: null };
     return refuse(resultOfFailure(`${plugin.entrypoint} exports no function "${command}"`, true));
   } catch (error) {
-    return refuse(resultOfError(error));
+    const thrown = error instanceof CodeError ? error.cause : error;
+    return refuse(resultOfError(error, withStack(null, thrown, plugin.directory)));
   }
 }
 

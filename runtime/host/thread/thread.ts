@@ -19,6 +19,7 @@ import { SharedFrame } from '../wire/shared-frame.ts';
 import { FrameState } from '../wire/state.ts';
 import { Deadline } from './deadline.ts';
 import { HandlerKit } from './handler-kit.ts';
+import { withStack } from './stack.ts';
 import { deadlineText, followWallClock, isNothing, isThenable, plugins, prepare } from './thread-setup.ts';
 
 /** Reports that the thread has loaded its own code. From now on the thread can be stopped safely. */
@@ -104,7 +105,7 @@ async function runFrame(shared: SharedArrayBuffer): Promise<void> {
           const isQuiet = aside === null && isNothing(answer);
           settled = isQuiet ? okResult : resultOfAnswer(answer, false, aside ?? undefined, mask);
         } catch (error) {
-          settled = resultOfError(error, kit.close() ?? undefined, mask);
+          settled = resultOfError(error, withStack(kit.close(), error, plugin.directory, mask), mask);
         }
         endedMs = performance.now();
         if (endedMs - startedMs > deadlineMs) {

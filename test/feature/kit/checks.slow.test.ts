@@ -111,7 +111,7 @@ describe('a plugin', () => {
     [
       'strict',
       'good request',
-      /^FAILED: failed: not right; the payload was generated \(\{"text":"x"\}\): keep a real one in payloads\/handle\.json, or pass it with --payload$/,
+      /^FAILED: failed: not right; thrown at handle \(index\.mjs:1:\d+\); the payload was generated \(\{"text":"x"\}\): keep a real one in payloads\/handle\.json, or pass it with --payload$/,
     ],
     ['strict', 'bad request', /^ok: .*the plugin itself answered with an error: not right$/],
   ])('that is %s, at a %s', async (name, check, said) => {
@@ -149,7 +149,10 @@ describe('the command', () => {
     writeFileSync(file, '{ "text": "right" }');
     expect(tried()).toMatchObject({ status: 0, stdout: expect.stringMatching(/^ok .*good request: answered ok/) });
     writeFileSync(file, '{ "text": "wrong" }');
-    expect(tried()).toMatchObject({ status: 1, stdout: expect.stringMatching(/^FAILED .*failed: not right$/m) });
+    expect(tried()).toMatchObject({
+      status: 1,
+      stdout: expect.stringMatching(/^FAILED .*failed: not right; thrown at handle \(index\.mjs:1:\d+\)$/m),
+    });
     expect(tried('--payload', '-').status).toBe(0);
     writeFileSync(file, '{ "text": ');
     expect(tried()).toMatchObject({ status: 2, stderr: expect.stringContaining(`${file} is not JSON`) });

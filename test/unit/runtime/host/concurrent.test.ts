@@ -164,6 +164,23 @@ it('refuses payloads that break the schema, and fails all when the code cannot b
   expect(broken.outcomes).toMatchObject(many(2, { verdict: 'error', error: 'index.mjs cannot be loaded: not today' }));
 });
 
+it('gives each task that throws its own stack, with the secrets masked', async () => {
+  const stage = concurrentStage().plugin(
+    'p',
+    `export const handle = ({ payload, secrets }) => payload.isLater ? later() : now(secrets.key);
+    async function later() { await null; throw new RangeError('later'); }
+    function now(key) { throw new Error(key); }`,
+  );
+  const { outcomes } = await stage.frame('p', {
+    payloads: [{}, { isLater: true }],
+    secrets: { key: 'open-sesame' },
+  });
+  expect(byTask(outcomes)).toMatchObject([
+    { stderr: expect.stringMatching(/^Error: \[SECRET:key\]\n {4}at now \(index.mjs:3:31\)\n {4}at handle /) },
+    { stderr: expect.stringMatching(/^RangeError: later\n {4}at later \(index.mjs:2:48\)\n/) },
+  ]);
+});
+
 it('masks the secrets of each frame', async () => {
   const stage = concurrentStage().plugin('p', 'export const handle = async ({ secrets }) => ({ result: secrets });');
   const { outcomes } = await stage.frame('p', { payloads: [{}, {}], secrets: { key: 'open-sesame' } });

@@ -61,6 +61,7 @@ test.each([
   const ended = await stage.run('w', { secrets, payload: { how } });
   expect(ended.verdict).toBe('error');
   expect(String(ended.error).slice(-200)).toMatch(error);
+  if (how === 'throws') expect(ended.stderr).toMatch(/^Error: refused: \[SECRET:token\]\n {4}at handle \(index\.mjs:/);
   expect(JSON.stringify([ended, stage.told])).not.toMatch(values);
 });
 
