@@ -158,7 +158,7 @@ function shown({ parts, runMs }: HarnessAnswer): string {
   return ` in ${Math.round(runMs)} ms${result}${events === 0 ? '' : `, and ${events} ${events === 1 ? 'event' : 'events'}`}`;
 }
 
-function stderrOf({ parts: { stderr } }: HarnessAnswer): string {
+function stderrOf({ error, parts: { stderr } }: HarnessAnswer): string {
   const last = stderr === undefined ? '' : Buffer.from(stderr).toString().trimEnd().split('\n').at(-1)!;
   return last === '' ? '' : `; the end of its stderr: ${short(last)}`;
 }

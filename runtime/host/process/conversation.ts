@@ -108,7 +108,7 @@ export class Conversation implements Requester<number> {
   /** How the process ended, as the cause of this task's failure. A cancelled task fails with the reason of its own cancel. */
   #endOf(task: number, end: ProcessEnd): ProcessEnd {
     const reason = this.#cancelled.get(task);
-    return reason === undefined ? end : { ...end, reason, verdict: 'cancelled' };
+    return reason === undefined ? end : { ...end, reason, verdict: 'cancelled', isUnexplained: false };
   }
 
   /**

@@ -25,6 +25,8 @@ import { endText, killDelayMs, type Program, type ProgramEnd } from './program.t
 export const stdoutBytesMax = 10 * 2 ** 20;
 /** The time from SIGTERM to SIGKILL for a process that has received a cancel and has not answered the request in time. */
 const cancelKillDelayMs = 1_000;
+/** How much of the last line on stderr becomes part of the error of a process that ended without an answer. */
+const lastLineCharsMax = 200;
 /** The exit status by which a process declares its failure permanent. */
 const permanentStatus = 78;
 
@@ -38,6 +40,8 @@ export type ProcessEnd = {
    * requests, and ended with exit status 0 or after its stdin was closed.
    */
   readonly isCrash: boolean;
+  /** Whether the process ended by itself without an answer. Its last line on stderr may then say more than `reason`. */
+  readonly isUnexplained: boolean;
 };
 
 export type ProcessAnswer<Key> = {
@@ -69,7 +73,7 @@ export class PluginProcess<Key> {
   readonly #stderr = new OutputTail();
   #ids = 0;
   #requester: Requester<Key> | null = null;
-  #failure: Omit<ProcessEnd, 'isCrash'> | null = null;
+  #failure: Pick<ProcessEnd, 'reason' | 'verdict' | 'permanent'> | null = null;
   /**
    * Whether the output of the process may still contain answers. False once an answer was invalid, or the process is being stopped; but a
    * process for a single attempt that is stopped because of a cancel may still answer.
@@ -142,9 +146,12 @@ export class PluginProcess<Key> {
   }
 
   /** Makes the result of a task that fails because the process has ended. */
-  settleEnd({ reason, verdict, permanent }: ProcessEnd): TaskResult {
+  settleEnd({ reason, verdict, permanent, isUnexplained }: ProcessEnd): TaskResult {
     const shown = verdict === 'cancelled' ? 'error' : verdict;
-    return resultOfFailure(reason, permanent, { stderr: this.#stderr.text() }, shown, this.#secrets.mask);
+    const stderr = this.#stderr.text();
+    const last = isUnexplained ? lastLineOf(stderr) : '';
+    const error = last === '' ? reason : `${reason}: ${last}`;
+    return resultOfFailure(error, permanent, { stderr }, shown, this.#secrets.mask);
   }
 
   /** Closes stdin. The process gets no more requests and should end by itself; otherwise it is killed after `killDelayMs`. */
@@ -252,7 +259,7 @@ export class PluginProcess<Key> {
     const reason = end.kind === 'refused' ? end.reason : none;
     const failure = this.#failure ?? { reason, verdict: 'error', permanent };
     const isCrash = failure.verdict === 'error' && !(isQuiet && this.#failure === null);
-    const ended = { ...failure, isCrash };
+    const ended = { ...failure, isCrash, isUnexplained: this.#failure === null && end.kind === 'exit' };
     this.#requester?.onEnd(ended);
     return ended;
   }
@@ -265,4 +272,14 @@ function isJson(text: string): boolean {
   } catch {
     return false;
   }
+}
+
+/**
+ * The last line that is not indented. Indented lines are usually the frames of a stack, and Node ends the report of an uncaught error with `}` and
+ * its own version.
+ */
+function lastLineOf(text: string): string {
+  const lines = text.split(/[\r\n]+/).filter(line => line.trim() !== '');
+  const line = (lines.findLast(line => !/^(\s|\}|Node\.js v)/.test(line)) ?? lines.at(-1) ?? '').trim();
+  return line.length <= lastLineCharsMax ? line : `${line.slice(0, lastLineCharsMax)}…`;
 }

@@ -43,7 +43,12 @@ const crimes: readonly (readonly [title: string, crime: string, expected: object
   ],
   ['answers twice', `${ok}; ${ok}`, { task: 2, error: 'a line on stdout has the id 2, which no open request has' }],
   ['answers too much', 'head -c 11000000 /dev/zero; echo', { error: 'stdout has more than 10485760 bytes' }],
-  ['exits', 'echo why >&2; exit 3', { error: 'the process ended (exit status 3) without an answer', stderr: 'why\n' }],
+  [
+    'exits',
+    'echo why >&2; exit 3',
+    { error: 'the process ended (exit status 3) without an answer: why', stderr: 'why\n' },
+  ],
+  ['exits silently', 'exit 3', { error: 'the process ended (exit status 3) without an answer' }],
   ['exits with 0', 'exit 0', { error: 'the process ended (exit status 0) without an answer' }],
   ['exits with 78', 'exit 78', { error: 'the process ended (exit status 78) without an answer', permanent: true }],
   ['kills itself', 'kill -9 $$', { error: 'the process ended (killed by SIGKILL) without an answer' }],

@@ -62,6 +62,16 @@ const rows: readonly Row[] = [
     sh('exit 3'),
     { verdict: 'error', permanent: false, error: 'no response on stdout (exit status 3)' },
   ],
+  [
+    'says nothing, with its reason on stderr',
+    sh("echo 'no such order' >&2; echo >&2; exit 3"),
+    { error: 'no response on stdout (exit status 3): no such order', stderr: 'no such order\n\n' },
+  ],
+  [
+    'ends by an error of Node with a stack and fields',
+    js(`throw Object.assign(new RangeError('far ' + 'x'.repeat(1000)), { code: 'E' });`),
+    { error: `no response on stdout (exit status 1): RangeError: far ${'x'.repeat(184)}…` },
+  ],
   ['is killed', sh('kill -9 $$'), { permanent: false, error: 'no response on stdout (killed by SIGKILL)' }],
   [
     'answers no JSON',
@@ -136,7 +146,11 @@ const rows: readonly Row[] = [
     sh(`[ -S /proc/$$/fd/3 ] || [ -S /proc/$$/fd/4 ] || ${ok}`),
     { verdict: 'ok' },
   ],
-  ['is no program', 'text', { error: 'no response on stdout (exit status 127)' }],
+  [
+    'is no program',
+    'text',
+    { error: expect.stringMatching(/^no response on stdout \(exit status 127\): .*text: .*not found$/) },
+  ],
   [
     'has no interpreter',
     '#!/no/such/thing\n',
