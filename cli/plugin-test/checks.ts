@@ -6,6 +6,7 @@ import { PayloadChecks } from '../../runtime/host/wire/schema.ts';
 import { isObject } from '../../runtime/json-value.ts';
 import { type Json, type JsonObject, unpack } from '../../runtime/packing.ts';
 import type { HarnessAnswer, PluginHarness } from './harness.ts';
+import { syntaxErrorPlace } from './place.ts';
 import { sampleOf } from './sample.ts';
 
 export type CheckFinding = {
@@ -64,7 +65,9 @@ function goodRequest(plan: Plan, command: string, answer: HarnessAnswer): Judgem
       ? `; the payload was generated (${JSON.stringify(generated(plugin, command))}): keep a real one in payloads/${command}.json, or pass it with --payload`
       : '';
   const said = plugin.runtime === 'worker' ? framesOf(answer) : stderrOf(answer);
-  return [false, `${failed(answer)}${said}${hint}`];
+  const place = syntaxErrorPlace(plugin, answer.error);
+  const at = place === null || answer.error.includes(place) ? '' : `; at ${place}`;
+  return [false, `${failed(answer)}${said}${at}${hint}`];
 }
 
 /**
@@ -160,7 +163,7 @@ function shown({ parts, runMs }: HarnessAnswer): string {
 
 function stderrOf({ error, parts: { stderr } }: HarnessAnswer): string {
   const last = stderr === undefined ? '' : Buffer.from(stderr).toString().trimEnd().split('\n').at(-1)!;
-  return last === '' ? '' : `; the end of its stderr: ${short(last)}`;
+  return last === '' || error.endsWith(last) ? '' : `; the end of its stderr: ${short(last)}`;
 }
 
 /** Where the error of a worker plugin was thrown, if the plugin threw one. */

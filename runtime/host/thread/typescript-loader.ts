@@ -1,6 +1,18 @@
 // The module loader for worker plugins in TypeScript, for Node before 22.18. Blanks out types, as newer versions of Node do.
-import type { LoadHook } from 'node:module';
+import type { InitializeHook, LoadHook } from 'node:module';
+import { relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { transformSync } from '@swc/wasm-typescript';
+
+/** What `transformSync` throws. The first line is 1, the first column 0. */
+type Fault = { readonly message: string; readonly startLine?: number; readonly startColumn?: number };
+
+/** The directories of the plugins. */
+let directories: readonly string[] = [];
+
+export const initialize: InitializeHook<readonly string[] | undefined> = (given = []) => {
+  directories = given;
+};
 
 export const load: LoadHook = async (url, context, nextLoad) => {
   if (!/\.m?ts(\?|$)/.test(url)) return nextLoad(url, context);
@@ -12,6 +24,16 @@ export const load: LoadHook = async (url, context, nextLoad) => {
     const { code } = transformSync(text, { mode: 'strip-only', module: true });
     return { ...module, source: code };
   } catch (error) {
-    throw new SyntaxError((error as { message: string }).message);
+    const { message, startLine, startColumn = 0 } = error as Fault;
+    throw new SyntaxError(
+      startLine === undefined ? message : `${nameOf(url)}:${startLine}:${startColumn + 1}: ${message}`,
+    );
   }
 };
+
+/** The path of a file, relative to the directory of its plugin. */
+function nameOf(url: string): string {
+  const path = fileURLToPath(url);
+  const home = directories.find(directory => path.startsWith(`${directory}/`));
+  return home === undefined ? path : relative(home, path);
+}

@@ -6,5 +6,5 @@ import type { HostedPlugin } from '../wire/plugin-host.ts';
 export function loadTypeScript(plugins: readonly HostedPlugin[]): void {
   if ((process.features as { typescript?: unknown }).typescript) return;
   if (!plugins.some(({ runtime, entrypoint }) => runtime === 'worker' && /\.m?ts$/.test(entrypoint))) return;
-  register(new URL('./typescript-loader.js', import.meta.url));
+  register(new URL('./typescript-loader.js', import.meta.url), { data: plugins.map(({ directory }) => directory) });
 }

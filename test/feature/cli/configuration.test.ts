@@ -40,30 +40,36 @@ test('config check --load loads the files of worker plugins, and runs nothing of
       sound: `import { writeFileSync } from 'node:fs';\nexport const handle = () => ${marker};`,
       typed: { code: 'export const handle = (): { result: string } => ({ result: "" });', entrypoint: 'index.ts' },
       broken: 'const a = 1;\nexport const handle = (;',
+      mistyped: { code: 'import "./twice.ts";\nexport const handle = () => {};', entrypoint: 'index.ts' },
       lacking: { code: 'export const other = () => {};', commands: { handle: {} } },
       unpacked: 'import "not-installed";\nexport const handle = () => {};',
     },
     instances: { second: { uses: 'broken' } },
   });
+  writeFileSync(join(cwd, 'plugins/mistyped/twice.ts'), 'const a = 1;\nexport const twice = (n: number;');
   const check = (...words: string[]) => {
     const command = [main, 'config', 'check', '--json', ...words];
     const { status, stdout } = spawnSync(process.execPath, command, { cwd, encoding: 'utf8' });
     return { status, ...(JSON.parse(stdout) as { ok: boolean; problems: readonly string[] }) };
   };
   expect(check()).toMatchObject({ status: 0, ok: true });
-  const place = (name: string, line: number) => `${cwd}/plugins/${name}/index.mjs:${line}:1`;
+  const place = (name: string, position: string) => `${cwd}/plugins/${name}/index.mjs:${position}`;
   const { status, ok, problems } = check('--load');
   expect([status, ok]).toEqual([78, false]);
   expect(problems).toEqual([
-    expect.stringMatching(`^${place('broken', 2)}: plugins.broken: index.mjs cannot be loaded: SyntaxError: `),
-    `${place('lacking', 1)}: plugins.lacking: index.mjs exports no function "handle"`,
-    expect.stringMatching(`^${place('broken', 2)}: plugins.second: index.mjs cannot be loaded: SyntaxError: `),
+    expect.stringMatching(`^${place('broken', '2:24')}: plugins.broken: index.mjs cannot be loaded: SyntaxError: `),
+    `${place('lacking', '1:1')}: plugins.lacking: index.mjs exports no function "handle"`,
+    expect.stringMatching(
+      `^${cwd}/plugins/mistyped/twice.ts:2:31: plugins.mistyped: index.ts cannot be loaded: SyntaxError: `,
+    ),
+    expect.stringMatching(`^${place('broken', '2:24')}: plugins.second: index.mjs cannot be loaded: SyntaxError: `),
     expect.stringContaining(
-      `${place('unpacked', 1)}: plugins.unpacked: index.mjs cannot be loaded: Cannot find package`,
+      `${place('unpacked', '1:1')}: plugins.unpacked: index.mjs cannot be loaded: Cannot find package`,
     ),
   ]);
   expect(existsSync(join(cwd, 'plugins/sound/ran'))).toBe(false);
-  for (const name of ['broken', 'lacking', 'unpacked']) rmSync(join(cwd, 'plugins', name), { recursive: true });
+  for (const name of ['broken', 'mistyped', 'lacking', 'unpacked'])
+    rmSync(join(cwd, 'plugins', name), { recursive: true });
   writeFileSync(join(cwd, 'config.yaml'), 'plugin_roots: [./plugins]');
   expect(check('--load')).toMatchObject({ status: 0, ok: true, problems: [] });
 });

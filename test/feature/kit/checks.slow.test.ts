@@ -91,7 +91,7 @@ describe('a plugin', () => {
 
   test.each<[name: string, said: RegExp]>([
     ['lacking', /^FAILED: failed: index.mjs exports no function "handle"$/],
-    ['broken', /^FAILED: failed: index.mjs cannot be loaded: SyntaxError: Unexpected token ';'$/],
+    ['broken', /^FAILED: failed: index.mjs cannot be loaded: SyntaxError: Unexpected token ';'; at index.mjs:1:24$/],
   ])('that is %s is told so once, and no other check of the command follows', async (name, said) => {
     expect(await toldOf(name)).toEqual({ 'good request': expect.stringMatching(said) });
   });

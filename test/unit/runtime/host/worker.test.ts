@@ -285,7 +285,7 @@ describe('A worker plugin', () => {
     stage.write('p', 'twice.ts', 'export enum Amount { none }');
     stage.configure();
     expect((await stage.run('p', { command: 'poll' })).error).toMatch(
-      /index.ts cannot be loaded: SyntaxError: .*enum/i,
+      /^index\.ts cannot be loaded: SyntaxError: twice\.ts:1:8: .*enum/i,
     );
   });
 
