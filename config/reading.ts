@@ -85,7 +85,7 @@ export function readConfiguration(options: ReadOptions): ConfigReading | string 
   const backups = readBackups(root, main.file, reportAt);
   checkListeners(root, { api, webhooks, metrics }, reportAt);
   const service = readService(root, options.processors ?? availableParallelism());
-  const warned: ConfigProblem[] = [...instances.warnings];
+  const warned: ConfigProblem[] = [...discovery.warnings, ...instances.warnings];
   const strict = service.strictMode || isStrictEnvironment(options.env);
   // The certificates are not read through `disk`, because `bytes` would then contain the private keys.
   const certificates = readCertificates(root, { api: api.tls, webhooks: webhooks.tls }, options.disk ?? diskFiles, {

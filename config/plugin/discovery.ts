@@ -32,6 +32,8 @@ export type Discovery = {
   /** The root that contains each bundled plugin, by the plugin's name. */
   readonly bundled: ReadonlyMap<string, PluginRoot>;
   readonly places: readonly PluginDirectory[];
+  /** Warnings about the manifests of usable plugins. */
+  readonly warnings: readonly ConfigProblem[];
 };
 
 export function discoverPlugins(
@@ -45,11 +47,12 @@ export function discoverPlugins(
   const broken: BrokenPlugin[] = [];
   const bundled = new Map<string, PluginRoot>();
   const found: PluginDirectory[] = [];
+  const warned: ConfigProblem[] = [];
   const visited = new Set<string>();
   for (const root of roots) {
     for (const file of manifestsUnder(root, disk, visited, report)) {
       found.push({ directory: dirname(file), root: root.directory });
-      const { name, namePlace, manifest, problems } = readManifest(file);
+      const { name, namePlace, manifest, problems, warnings } = readManifest(file);
       const before = places.get(name);
       if (manifest === null) {
         broken.push({ name, problems });
@@ -59,11 +62,12 @@ export function discoverPlugins(
       } else {
         places.set(name, namePlace);
         manifests.set(name, manifest);
+        warned.push(...warnings);
         if (root.isBundled) bundled.set(name, root);
       }
     }
   }
-  return { manifests, broken, bundled, places: found };
+  return { manifests, broken, bundled, places: found, warnings: warned };
 }
 
 /** The manifests under a root. The directory of a plugin is not searched for further plugins. */

@@ -7,19 +7,26 @@ import { nodeAt, type SourceNode, textOf } from '../source/tree.ts';
 
 const workerExtensions = ['.js', '.mjs', '.ts'];
 
+/** How a program begins that names its interpreter. */
+const interpreterMark = Buffer.from('#!');
+
 export type Entrypoint = {
   readonly directory: string;
   readonly entrypoint: string;
   readonly runtime: 'worker' | 'process';
 };
 
-/** The entrypoint with links resolved. Null if the manifest names none, or if the entrypoint is refused; a refusal is reported. */
+/**
+ * The entrypoint with links resolved. Null if the manifest names none, or if the entrypoint is refused; a refusal is reported. Warns of a script
+ * without an interpreter.
+ */
 export function readEntrypoint(
   root: SourceNode,
   directory: string,
   dialect: Manifest['dialect'],
   disk: Files,
   reportAt: ReportAt,
+  warnAt: ReportAt,
 ): Entrypoint | null {
   const text = textOf(nodeAt(root, 'entrypoint'));
   if (text === undefined || text === '') return null;
@@ -39,5 +46,17 @@ export function readEntrypoint(
   const runtime = given === 'worker' || given === 'process' ? given : usual;
   if (runtime === 'process' && !disk.isExecutable(real))
     return refuse(`${real} is not executable; make it executable (chmod +x)`);
+  if (runtime === 'process' && isUnmarkedText(real, disk))
+    warnAt(['entrypoint'], `${real} does not begin with #! and an interpreter, so sh runs it`);
   return { directory: home, entrypoint: real, runtime };
+}
+
+/** Whether a file is text that names no interpreter. Binary programs have zero bytes in their head. False if the file is empty or cannot be read. */
+function isUnmarkedText(path: string, disk: Files): boolean {
+  try {
+    const head = disk.head(path);
+    return head.length > 0 && !head.includes(0) && !interpreterMark.equals(head.subarray(0, interpreterMark.length));
+  } catch {
+    return false;
+  }
 }

@@ -30,6 +30,7 @@ export type ReadManifest = {
   /** The manifest; null if there are problems. */
   readonly manifest: Manifest | null;
   readonly problems: readonly ConfigProblem[];
+  readonly warnings: readonly ConfigProblem[];
 };
 
 /** The message for settings that a worker plugin cannot have. */
@@ -51,12 +52,13 @@ export function isReserved(name: string): boolean {
 export function makeManifestReader(disk: Files, compiler: SchemaCompiler): ManifestReader {
   return file => {
     const problems: ConfigProblem[] = [];
+    const warnings: ConfigProblem[] = [];
     const report: Report = problem => problems.push(problem);
     const directory = dirname(file);
     const start: SourceLocation = { file, line: 1, column: 1 };
     const fallbackName = directory.slice(directory.lastIndexOf(sep) + 1);
     const parsed = readTree(disk, file, report);
-    if (parsed === null) return { name: fallbackName, namePlace: start, manifest: null, problems };
+    if (parsed === null) return { name: fallbackName, namePlace: start, manifest: null, problems, warnings };
 
     const isDuctile = textOf(nodeAt(parsed, 'manifest_spec')) === 'ductile.plugin';
     const schema = isDuctile ? openManifestSchema : manifestSchema;
@@ -67,15 +69,16 @@ export function makeManifestReader(disk: Files, compiler: SchemaCompiler): Manif
     if (isReserved(name)) reportAt(['name'], reservedMessage);
     const dialect = isDuctile ? 'ductile' : 'headgate';
     const commands = readCommands(root, dialect, compiler, reportAt);
-    const place = readEntrypoint(root, directory, dialect, disk, reportAt);
+    const warnAt = reportIn(root, warning => warnings.push(warning));
+    const place = readEntrypoint(root, directory, dialect, disk, reportAt, warnAt);
     if (place?.runtime === 'worker') {
       if (sandboxOf(root) !== 'none') reportAt(['sandbox'], workerMessage);
       if (nodeAt(root, 'mode') !== undefined) reportAt(['mode'], workerMessage);
     }
-    if (problems.length > 0 || place === null) return { name, namePlace, manifest: null, problems };
+    if (problems.length > 0 || place === null) return { name, namePlace, manifest: null, problems, warnings };
     const manifest = compose(root, name, dialect, commands, place);
     checkCommands(manifest, reportAt);
-    return { name, namePlace, manifest: problems.length > 0 ? null : manifest, problems };
+    return { name, namePlace, manifest: problems.length > 0 ? null : manifest, problems, warnings };
   };
 }
 

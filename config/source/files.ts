@@ -23,6 +23,8 @@ export type EntryKind = 'file' | 'directory' | 'missing' | 'other';
 export type Files = {
   /** Reads all bytes of a file. When the configuration is loaded, each configuration file and each manifest is read exactly once. */
   readonly read: (path: string) => Uint8Array;
+  /** The first bytes of a file, at most `headBytesMax`. */
+  readonly head: (path: string) => Uint8Array;
   /** Reads a file of any size in pieces, and keeps none of them. */
   readonly digest: (path: string) => FileDigest;
   /** The names in a directory, sorted. */
@@ -35,8 +37,19 @@ export type Files = {
   readonly mode: (path: string) => number;
 };
 
+const headBytesMax = 512;
+
 export const diskFiles: Files = {
   read: path => readFileSync(path),
+  head: path => {
+    const file = openSync(path, 'r');
+    try {
+      const bytes = Buffer.alloc(headBytesMax);
+      return bytes.subarray(0, readSync(file, bytes));
+    } finally {
+      closeSync(file);
+    }
+  },
   digest: digestFile,
   list: directory => readdirSync(directory).sort(),
   kind: path => {

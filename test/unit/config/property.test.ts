@@ -47,6 +47,7 @@ function diskOf(config: Uint8Array, manifest: Uint8Array): Files {
   ]);
   return {
     read: path => files.get(path)!,
+    head: path => files.get(path)!,
     digest: path => digestBytes(files.get(path)!),
     list: path => lists.get(path) ?? [],
     kind: path => (files.has(path) ? 'file' : lists.has(path) ? 'directory' : 'missing'),
