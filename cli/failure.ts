@@ -8,7 +8,8 @@ export type ProblemDocument = {
   readonly title: string;
   readonly detail: string;
   readonly code: string;
-  readonly errors?: readonly { readonly message: string }[];
+  /** `index`: of a payload in a batch. `pointer` leads into the body, or into this payload. */
+  readonly errors?: readonly { readonly message: string; readonly index?: number; readonly pointer?: string }[];
   readonly [member: string]: unknown;
 };
 

@@ -123,6 +123,8 @@ class Reading {
   readonly #how: BatchCheck;
   readonly #payloads: ListBuilder;
   readonly #errors: (ProblemItem & { readonly index: number })[] = [];
+  /** The first error as a sentence. */
+  #firstError = '';
   readonly #hash: Hash | null;
   #code: ProblemCode = 'invalid_payload';
   readonly #members: { [name: string]: unknown } = {};
@@ -227,22 +229,30 @@ class Reading {
     const { payloadBytesMax, check } = this.#how;
     if (end - start > payloadBytesMax) {
       const message = `has ${end - start} bytes; a payload has at most ${payloadBytesMax}: api.max_body_size sets how many`;
-      this.#errors.push({ index, pointer: '', message });
+      this.#refuse(index, '', message, `payload ${index} ${message}`);
       return;
     }
     const reading = readJsonText(this.#bytes.toString('utf8', start, end));
     if (reading.kind === 'refused') {
       this.#code = 'invalid_json';
-      this.#errors.push({ index, pointer: reading.pointer ?? '', message: `${reading.message} of the payload` });
-    } else if (!isObject(reading.value)) this.#errors.push({ index, pointer: '', message: 'must be an object' });
+      const message = `${reading.message} of the payload`;
+      this.#refuse(index, reading.pointer ?? '', message, `payload ${index}: ${message}`);
+    } else if (!isObject(reading.value))
+      this.#refuse(index, '', 'must be an object', `payload ${index} must be an object`);
     else {
       const errors = check(reading.value);
-      if (errors.length > 0) for (const error of errors) this.#errors.push({ index, ...error });
-      else if (this.#errors.length === 0) {
+      for (const { pointer, message } of errors)
+        this.#refuse(index, pointer, message, `payload ${index}${pointer === '' ? '' : `: ${pointer}`} ${message}`);
+      if (errors.length === 0 && this.#errors.length === 0) {
         this.#payloads.add(pack(reading.value));
         this.#hash?.update(canonicalText(reading.value)).update('\n');
       }
     }
+  }
+
+  #refuse(index: number, pointer: string, message: string, sentence: string): void {
+    if (this.#errors.length === 0) this.#firstError = sentence;
+    this.#errors.push({ index, pointer, message });
   }
 
   get #isEnough(): boolean {
@@ -251,11 +261,9 @@ class Reading {
 
   #end(): PayloadBatch | HttpProblem {
     const errors = this.#errors.slice(0, batchErrorsMax);
-    const first = errors[0];
-    if (first) {
+    if (errors.length > 0) {
       const others = errors.length === 1 ? '' : `; errors has ${errors.length} in all`;
-      const where = `payload ${first.index}${first.pointer === '' ? '' : `: ${first.pointer}`}`;
-      return problem(this.#code, `${where} ${first.message}${others}`, { errors });
+      return problem(this.#code, this.#firstError + others, { errors });
     }
     if (this.#payloads.count === 0) return problem('invalid_request', 'a batch has at least one payload');
     const hash = this.#hash?.digest().subarray(0, hashBytes) ?? new Uint8Array(0);

@@ -151,7 +151,7 @@ function firstFault(text: string, bigIntegers: BigIntegers): JsonFault {
   }
 
   function expected(wanted: string): JsonFault {
-    const what = at < text.length ? 'JSON is malformed: ' : 'JSON ends where ';
+    const what = at < text.length ? 'JSON is malformed: ' : 'the JSON ends where ';
     return new JsonFault(`${what}${wanted} was expected`, at);
   }
 
@@ -198,7 +198,7 @@ function firstFault(text: string, bigIntegers: BigIntegers): JsonFault {
   function takeString(): string {
     const start = at++;
     for (take(plain); text[at] !== '"'; take(plain)) {
-      if (at >= text.length) throw new JsonFault('JSON ends inside a string', at);
+      if (at >= text.length) throw new JsonFault('the JSON ends inside a string', at);
       if (text[at] !== '\\') throw new JsonFault('a control character in a string must be escaped', at);
       if (take(escaped) === null) {
         throw new JsonFault(

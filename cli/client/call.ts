@@ -1,6 +1,7 @@
 // Submits a job or a batch and, depending on the options, waits for a single job.
 import { Option } from 'commander';
 import { exitStatus } from '../exit-status.ts';
+import { CommandFailure } from '../failure.ts';
 import type { Output } from '../output.ts';
 import { readBytesOption, readJsonOption } from '../payload.ts';
 import { matching, parseMs } from '../quantity.ts';
@@ -119,18 +120,34 @@ async function submitBatch(path: string, file: string, call: ClientCall<CommandO
   const headers = { 'Content-Type': 'application/x-ndjson', ...keyHeader(call.options) };
   const { tag } = call.options;
   const target = `${path}/batch${queryText({ ...timesOf(call.options), tag })}`;
-  const answer = await client.post<AcceptedBatch>(target, { job_ids: true, accepted: true }, lines, { headers });
+  const payloadLines = linesOfPayloads(lines);
+  const sent = client.post<AcceptedBatch>(target, { job_ids: true, accepted: true }, lines, { headers });
+  const answer = await sent.catch(error => {
+    throw error instanceof CommandFailure ? withLines(error, file, payloadLines) : error;
+  });
   await out.answer(answer, () => answer.job_ids);
-  const given = countLines(lines);
+  const given = payloadLines.length;
   if (answer.accepted === given) return exitStatus.ok;
   out.note(`the queue is full: the first ${answer.accepted} of ${given} payloads were accepted`);
   return exitStatus.unavailable;
 }
 
-/** Counts the lines that are not blank. Each of them is a payload. */
-function countLines(bytes: Uint8Array): number {
+/** The numbers of the lines that are not blank. Each of them is a payload. */
+function linesOfPayloads(bytes: Uint8Array): number[] {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
-  return text.split('\n').filter(line => line.trim() !== '').length;
+  return text.split('\n').flatMap((line, index) => (/[^ \t\r]/.test(line) ? [index + 1] : []));
+}
+
+/** A refusal with a line for each payload that is wrong, which names its line in the file instead of its index. */
+function withLines(refusal: CommandFailure, file: string, lines: readonly number[]): CommandFailure {
+  const { exitStatus: status, problem, hint } = refusal;
+  const wrong = (problem.errors ?? []).flatMap(({ index, pointer = '', message }) => {
+    if (index === undefined) return [];
+    const what = pointer === '' || message.includes(pointer) ? message : `${pointer} ${message}`;
+    return [`${file === '-' ? 'stdin' : file}:${lines[index]}: ${what}`];
+  });
+  if (wrong.length === 0) return refusal;
+  return new CommandFailure(status, { ...problem, detail: wrong.join('\n') }, refusal, hint);
 }
 
 function keyHeader({ idempotencyKey }: SubmitOptions): { readonly [name: string]: string } {

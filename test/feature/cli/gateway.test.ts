@@ -141,9 +141,13 @@ test('plugin run --batch and pipeline run --batch make a job of each line, and p
   expect((await gateway.settled(json.job_ids[1])).result?.result).toEqual({ n: 2 });
   const runs = await callAs({ stdin: '{}\n{}\n{}' }, 'pipeline', 'run', 'strict', '--batch', '-');
   expect([runs.status, runs.stdout.trim().split('\n').length]).toEqual([0, 3]);
-  writeFileSync(file, '{"n":1}\n[]\n');
+  writeFileSync(file, '{"n":1}\n\n[]\n{"n":\n');
   const refused = await call('plugin', 'run', 'echo', 'say', '--batch', file);
-  expect([refused.status, refused.stderr]).toEqual([2, expect.stringContaining('payload 1 must be an object')]);
+  const ended = 'the JSON ends where a value was expected at byte 5 of the payload';
+  expect([refused.status, refused.stderr]).toEqual([
+    2,
+    `headgate: ${file}:3: must be an object\n${file}:4: ${ended}\n`,
+  ]);
   expect((await call('plugin', 'run', 'echo', 'say', '--batch', file, '--async')).status).toBe(2);
 });
 

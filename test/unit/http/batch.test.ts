@@ -104,11 +104,11 @@ const refused: readonly (readonly [body: string, code: string, detail: RegExp])[
   ['{"payloads":[{}],"payloads":[{}]}', 'invalid_json', /"payloads" occurs twice/],
   ['{"payloads":[{}],}', 'invalid_json', /a key in quotes was expected at byte 17/],
   ['{"payloads":[{},]}', 'invalid_json', /a payload was expected at byte 16/],
-  ['{"payloads":[{}{}]}', 'invalid_json', /payload 0 there is more after/],
+  ['{"payloads":[{}{}]}', 'invalid_json', /^payload 0: there is more after/],
   ['{"payloads":[{} ]} x', 'invalid_json', /nothing more was expected at byte 19/],
   ['{"payloads":[{},1]}', 'invalid_payload', /^payload 1 must be an object/],
-  ['{"payloads":[{"a":1,"a":2}]}', 'invalid_json', /^payload 0 the key "a" occurs twice at byte 7 of the payload/],
-  ['{"payloads":[{},{"a":12345678901234567890}]}', 'invalid_json', /^payload 1: \/a .*rounded/],
+  ['{"payloads":[{"a":1,"a":2}]}', 'invalid_json', /^payload 0: the key "a" occurs twice at byte 7 of the payload/],
+  ['{"payloads":[{},{"a":12345678901234567890}]}', 'invalid_json', /^payload 1: the number at "\/a" .*rounded/],
   ['{"payloads":[{"__proto__":{}}]}', 'invalid_json', /"__proto__" is not allowed/],
   [
     `{"payloads":[{"a":"${'x'.repeat(1_000)}"}]}`,
@@ -120,6 +120,11 @@ const refused: readonly (readonly [body: string, code: string, detail: RegExp])[
 describe('a body that is refused', () => {
   test.each(refused)('%s', async (body, code, detail) => {
     expect(await read(body)).toMatchObject({ code, detail: expect.stringMatching(detail) });
+  });
+
+  test('a line that breaks off', async () => {
+    const detail = 'payload 1: the JSON ends where "," or "}" was expected at byte 6 of the payload';
+    expect(await read('{}\n{"a":1', ndjson)).toMatchObject({ code: 'invalid_json', detail });
   });
 
   test('invalid UTF-8', async () => {
