@@ -2,6 +2,7 @@
 // the attempt or job ended.
 
 import { bodyPart } from '../../runtime/host/wire/outcome.ts';
+import { areSpans } from '../../runtime/host/wire/packed-spans.ts';
 import { blockOf } from '../../runtime/ids.ts';
 import { unpack } from '../../runtime/packing.ts';
 import type { Batch, IndexTable } from '../../runtime/store/store.ts';
@@ -145,10 +146,11 @@ export class Stopwatch implements JournalConsumer {
     return names;
   }
 
+  /** The spans of an attempt; none if they are missing or damaged. */
   #spansOf(entry: JournalEntry): readonly { readonly name: string; readonly dur_ns: number }[] {
     const body = this.#attempts.findBody(entry);
     const spans = body && bodyPart(body, 'spans');
-    return spans ? unpack(spans) : [];
+    return spans && areSpans(spans) ? unpack(spans) : [];
   }
 
   #pageOf(minute: number, plugin: string, batch: Batch<IndexTable>): MinutePage {

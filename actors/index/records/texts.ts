@@ -13,7 +13,7 @@ type CollectedTexts = { readonly texts: string[]; bytesLeft: number };
 
 /**
  * The searchable texts of an attempt, up to `searchedBytesMax`: its error, its stderr, and the texts, numbers, booleans and keys in its
- * result, events, state updates and logs.
+ * result, events, state updates and logs. A part that cannot be decoded has only the texts before the error.
  */
 export function textsOf(body: Body): string[] {
   const gathered: CollectedTexts = { texts: [], bytesLeft: searchedBytesMax };
@@ -23,8 +23,12 @@ export function textsOf(body: Body): string[] {
   }
   for (const part of ['result', 'events', 'state_updates', 'logs'] as const) {
     if (gathered.bytesLeft <= 0) break;
-    const bytes = bodyPart(body, part);
-    if (bytes) gatherPacked(asBuffer(bytes), 0, gathered);
+    try {
+      const bytes = bodyPart(body, part);
+      if (bytes) gatherPacked(asBuffer(bytes), 0, gathered);
+    } catch {
+      // The plugin has forged the part (wire/body-check.ts), or the disk has damaged it.
+    }
   }
   return gathered.texts;
 }

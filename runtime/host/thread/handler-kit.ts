@@ -1,8 +1,9 @@
 // The second argument of a handler. Its parts are created when the handler accesses them, so an unused part costs nothing.
 
 import type { EmittedEvent, Helpers, LogLevel, LogLine, Span } from '../api/plugin-api.ts';
+import { spansMax } from '../wire/packed-spans.ts';
 import type { HelperOutput } from '../wire/response.ts';
-import { logLinesMax, readEvent, readLog, spansMax } from '../wire/response.ts';
+import { logLinesMax, readEvent, readLog } from '../wire/response.ts';
 
 export class HandlerKit implements Helpers {
   #controller: AbortController | null = null;

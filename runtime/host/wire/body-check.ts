@@ -4,21 +4,23 @@
 import { isParted } from '../../parted.ts';
 import { endWithin, listCount, mapCount } from '../../splice.ts';
 import { type Body, parts } from './outcome.ts';
+import { areSpans } from './packed-spans.ts';
 
 /**
- * Packed values up to this size are checked completely. For larger values, only the length and the first bytes are checked, and for
- * deflated values only the length. If such a value is invalid, it cannot be read, which affects only its own job or run.
+ * Spans, and packed values up to this size, are checked completely. For larger values, only the length and the first bytes are checked,
+ * and for deflated values only the length. Readers of many outcomes, such as the index, do without a value that they cannot decode.
  */
 export const checkedBytesMax = 2 ** 20;
 
 /** The required form of a part: whether it may be deflated, and its type. */
-type Shape = { readonly mayDeflate: boolean; readonly is: 'text' | 'value' | 'list' | 'map' };
+type Shape = { readonly mayDeflate: boolean; readonly is: 'text' | 'value' | 'list' | 'map' | 'spans' };
 /** The shape of each part, in the order of `parts`. */
 const shapes: readonly Shape[] = parts.map(part => {
   if (part === 'error' || part === 'stderr') return { mayDeflate: false, is: 'text' };
   if (part === 'state_updates') return { mayDeflate: false, is: 'map' };
+  if (part === 'spans') return { mayDeflate: false, is: 'spans' };
   if (part === 'events' || part === 'logs') return { mayDeflate: true, is: 'list' };
-  return { mayDeflate: part === 'result', is: 'value' };
+  return { mayDeflate: true, is: 'value' };
 });
 const lengthBytes = 4;
 const deflatedFlag = 0x80;
@@ -49,6 +51,10 @@ function checkPart(body: Body, at: number, end: number, place: number, isDeflate
   const { mayDeflate, is } = shapes[place]!;
   if (isDeflated && !mayDeflate) throw new RangeError(`${parts[place]} may not be deflated`);
   if (isDeflated || is === 'text') return;
+  if (is === 'spans') {
+    if (!areSpans(body.subarray(at, end))) throw new RangeError('spans is not a list of spans');
+    return;
+  }
   // A value in parts from a host is refused, because it could refer to any stored value.
   if (isParted(body.subarray(at, end))) throw new RangeError(`${parts[place]} is not one packed value`);
   if (end - at <= checkedBytesMax && !isOneValue(body, at, end))

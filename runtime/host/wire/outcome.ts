@@ -106,11 +106,14 @@ export function hasPart(body: Body, part: BodyPart): boolean {
   return (body[0]! & bitOf(part)) !== 0;
 }
 
-/** A part, inflated if it is deflated; undefined if the body does not have it. Throws if it cannot be inflated. */
+/**
+ * A part, inflated if it is deflated; undefined if the body does not have it. Throws if it cannot be inflated. Parts that the host never
+ * deflates are returned as they are, even if a damaged body says that they are deflated.
+ */
 export function bodyPart(body: Body, wanted: BodyPart): Uint8Array | undefined {
   if (!hasPart(body, wanted)) return undefined;
   const value = storedPart(body, wanted);
-  return isDeflated(body, lengthAt(body, wanted)) ? inflate(value) : value;
+  return isDeflated(body, lengthAt(body, wanted)) && deflatedParts.includes(wanted) ? inflate(value) : value;
 }
 
 /** The result if it is a value in parts (runtime/parted.ts); otherwise null. Only the result of a run can be a value in parts. */

@@ -7,12 +7,12 @@ import type { EmittedEvent, LogLine, Span } from '../api/plugin-api.ts';
 import type { UnknownFields } from './mask.ts';
 import { type Mask, mapFields, mapList } from './mask.ts';
 import { type Body, emptyBody, encodeBody, encodeDeflated, type HostBodyPart, partsBytes } from './outcome.ts';
+import { spansMax } from './packed-spans.ts';
 import { packPlain, takeTextCount, toPlainValue } from './plain-value.ts';
 import type { Verdict } from './plugin-host.ts';
 
 /** The maximum size of a response, the same as for a program's stdout. A larger response would delay the ledger. */
 export const responseBytesMax = 10 * 2 ** 20;
-export const spansMax = 32;
 export const logLinesMax = 1000;
 export const logMessageCharsMax = 16 * 1024;
 /** The maximum total length of all log messages of an attempt. */

@@ -33,6 +33,37 @@ TypedArray.set = function (source, at = 0) {
 export const handle = () => ({ result: null, state_updates: { forged: 'x'.repeat(5000) } });
 `;
 
+/** Makes spans that are no list, behind the back of the check of its answer. */
+const spanForger = `
+const { slice } = Array.prototype;
+Array.prototype.slice = function (...bounds) {
+  return this[0]?.dur_ns === undefined ? slice.apply(this, bounds) : 7;
+};
+export const handle = () => ({ result: null, spans: [{ name: 'a', dur_ns: 1 }] });
+`;
+
+/** Breaks its deflated result, which the ledger does not inflate. */
+const deflateForger = `
+import { syncBuiltinESMExports } from 'node:module';
+import zlib from 'node:zlib';
+const { deflateRawSync } = zlib;
+zlib.deflateRawSync = (...given) => {
+  const bytes = deflateRawSync(...given);
+  bytes[0] = 0xff;
+  return bytes;
+};
+syncBuiltinESMExports();
+export const handle = () => ({ result: { text: 'so much '.repeat(20_000) } });
+`;
+
+/** Logs a word. */
+const logger = `
+export const handle = ({ event }, { log }) => {
+  log('info', event.payload.word);
+  return { result: null };
+};
+`;
+
 /** Has the main thread throw an error at SIGUSR2. */
 const thrower = 'process.on("SIGUSR2", () => { throw new Error("a bug"); });';
 const shared = shareGateway(
@@ -183,6 +214,41 @@ test('lists, actions and the index go on without a block or an attempt that cann
   const every = { do: 'rerun', where: { plugin: 'failing' } };
   const { body: acted } = await gateway.call('POST', '/actions', every);
   expect(await gateway.settled(String(acted['action_id']))).toMatchObject({ status: 'succeeded' });
+});
+
+test('the index and searches go on beside an outcome whose parts are forged', async () => {
+  const once = { retry: { max_attempts: 1 } };
+  const gateway = await startGateway({
+    plugins: { spanForger, deflateForger, logger },
+    instances: { spanForger: once, deflateForger: once },
+  });
+  const spans = await gateway.finished('spanForger/handle');
+  expect(spans).toMatchObject({
+    status: 'failed',
+    last_error: expect.stringContaining('spans is not a list of spans'),
+  });
+  await gateway.submit('deflateForger/handle');
+  await until('the forged result is stored', async () => {
+    const { body } = await gateway.call('GET', '/jobs?status=succeeded');
+    return body['total'] === 1;
+  });
+  const { job_id } = await gateway.finished('logger/handle', { word: 'marmalade' });
+  const search = () => gateway.call('GET', '/job-logs?query=marmalade');
+  const found = { status: 200, body: { logs: [{ job_id }], total: 1 } };
+  expect(await search()).toMatchObject(found);
+  await until('the index has the logs', async () => {
+    const { body } = await gateway.call('GET', '/metrics');
+    return /^headgate_job_total_seconds_count{plugin="logger".*} 1$/m.test(String(body['text']));
+  });
+  expect(await search()).toMatchObject(found);
+  expect(await gateway.call('GET', `/job-logs?job_id=${job_id}&query=marmalade`)).toMatchObject(found);
+  const where = { query: 'marmalade' };
+  const { body: counted } = await gateway.call('POST', '/actions', { do: 'rerun', where, dry_run: true });
+  expect(counted).toMatchObject({ matched: 1 });
+  const { body: doctor } = await gateway.call('GET', '/system/doctor');
+  expect(doctor['checks']).toContainEqual(expect.objectContaining({ name: 'search_index', passed: true }));
+  const { body: metrics } = await gateway.call('GET', '/metrics');
+  expect(metrics['text']).toContain('headgate_up{part="indexer"} 1');
 });
 
 test('a defect of the main thread ends the service in good order', async () => {

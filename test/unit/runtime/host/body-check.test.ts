@@ -10,12 +10,14 @@ import {
   encodeDeflated,
   partsBytes,
 } from '../../../../runtime/host/wire/outcome.ts';
+import { spansMax } from '../../../../runtime/host/wire/packed-spans.ts';
 import { pack } from '../../../../runtime/packing.ts';
 import { skipValue } from '../../../../runtime/splice.ts';
 import { cyclesOf } from '../../../support/deep.ts';
 
 const value = fc.jsonValue({ maxDepth: 3 }).map(pack);
 const text = fc.string({ unit: 'binary', maxLength: 40 }).map(said => Buffer.from(said));
+const duration = fc.oneof(fc.nat(), fc.double({ min: 0, noNaN: true, noDefaultInfinity: true }));
 const said = fc.record<BodyParts>(
   {
     result: fc.oneof(
@@ -25,7 +27,7 @@ const said = fc.record<BodyParts>(
     events: fc.array(fc.jsonValue({ maxDepth: 2 })).map(pack),
     state_updates: fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 2 })).map(pack),
     logs: fc.array(fc.jsonValue({ maxDepth: 1 })).map(pack),
-    spans: value,
+    spans: fc.array(fc.record({ name: fc.string(), dur_ns: duration }), { maxLength: spansMax }).map(pack),
     error: text,
     stderr: text,
   },
@@ -71,6 +73,8 @@ it('finds any change that would lead a reader astray', () => {
   );
 });
 
+const span = { name: 'a', dur_ns: 0.5 };
+
 it.each([
   ['of no bytes', Buffer.alloc(0)],
   ['with a part that there is not', Buffer.of(128)],
@@ -81,6 +85,15 @@ it.each([
   ['whose result is no byte', encodeBody({ result: Buffer.alloc(0) })],
   ['whose state updates are a list', encodeBody({ state_updates: pack([]) })],
   ['whose events are a map', encodeBody({ events: pack({}) })],
+  ['whose spans are a number', encodeBody({ spans: pack(7) })],
+  ['with more spans than are kept', encodeBody({ spans: pack(Array.from({ length: spansMax + 1 }, () => span)) })],
+  ['with a span without a duration', encodeBody({ spans: pack([{ name: 'a' }]) })],
+  ['with a span whose name is a number', encodeBody({ spans: pack([{ ...span, name: 1 }]) })],
+  ['with a span whose duration is a text', encodeBody({ spans: pack([{ ...span, dur_ns: '1' }]) })],
+  ['with a span whose duration is negative', encodeBody({ spans: pack([{ ...span, dur_ns: -0.5 }]) })],
+  ['with a span whose duration is no number', encodeBody({ spans: pack([{ ...span, dur_ns: NaN }]) })],
+  ['with a span of 64 bits', encodeBody({ spans: pack([{ ...span, dur_ns: 1n }]) })],
+  ['whose spans are cut', encodeBody({ spans: pack([span]).subarray(0, -1) })],
   ['whose error is deflated', Buffer.of(16, 1, 0, 0, 0x80, 65)],
 ])('refuses a body %s', (_, body) => {
   expect(() => checkBody(body)).toThrow(RangeError);
