@@ -6,7 +6,7 @@ import { logDirectoryOf } from './checkpoints.ts';
 import { openCommitLock } from './commit-lock.ts';
 import { damageOf, StoreDamaged } from './damage.ts';
 import { formatIn } from './format.ts';
-import { indexPath } from './index-store.ts';
+import { indexFile, indexPath } from './index-store.ts';
 import { legacyOwnerKey } from './ledger-recovery.ts';
 import { openBeside } from './ledger-store.ts';
 import { type Lmdb, openLmdb, openReadOnly, readerOf } from './lmdb.ts';
@@ -30,8 +30,14 @@ export async function copyLedger(path: string, to: string): Promise<void> {
   }
 }
 
-/** Copies the index as `copyLedger` copies the ledger. No other process may have the index open. */
+/**
+ * Copies the index as `copyLedger` copies the ledger. No other process may have the index open. Throws StoreFault if the index is damaged.
+ */
 export async function copyIndex(path: string, to: string): Promise<void> {
+  const file = indexFile(path);
+  const damage = damageOf(file);
+  const remedy = `remove ${indexPath(path)}, or leave out --with-index: a restore rebuilds the index`;
+  if (damage !== null) throw new StoreFault(`${file} is damaged: ${damage}; ${remedy}`);
   await copy(openLmdb(indexPath(path), indexTables, 'synced'), to);
 }
 

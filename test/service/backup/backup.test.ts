@@ -224,6 +224,21 @@ test('the index is copied only while no service runs', async () => {
   expect(body['checks']).toContainEqual({ name: 'search_index', passed: true, detail: 'open' });
 });
 
+test('a damaged index is not copied, and a backup without it is written', async () => {
+  const other = await restored(backup);
+  await other.term();
+  const index = join(other.directory, 'data/search/data.mdb');
+  truncateSync(index, 16_384);
+  const before = readdirSync(out);
+  const words = ['backup', join(out, 'damaged'), '--config', other.directory];
+  const { status, stderr } = await headgate([...words, '--with-index']);
+  expect(stderr).toMatch(`${index} is damaged: `);
+  expect(stderr).toContain('leave out --with-index');
+  expect(status).toBe(74);
+  expect(readdirSync(out)).toEqual(before);
+  expect((await headgate(words)).status).toBe(0);
+});
+
 test.each<readonly [string, (directory: string) => void, string]>([
   ['a byte was changed', at => flip(join(at, 'data.mdb')), 'data.mdb was changed or damaged'],
   ['the ledger is cut off', at => truncateSync(join(at, 'data.mdb'), 16_384), 'data.mdb has 16384 bytes, not'],
