@@ -3,7 +3,7 @@ import { Option } from 'commander';
 import { unsettledDocument } from '../../service/json/unsettled.ts';
 import { byteProgress, manifestLines, refusing, unsettledLines } from '../backups/work.ts';
 import { command, configOption } from '../command.ts';
-import { readConfiguration } from '../configuration.ts';
+import { readConfiguration, readStatePath } from '../configuration.ts';
 import { exitStatus } from '../exit-status.ts';
 import { version } from '../version.ts';
 
@@ -24,31 +24,33 @@ const writeBackup = command<Options>({
   ],
   statuses: '0 written, 1 refused, 74 a disk error, 75 --with-index while a service is running, 78 configuration',
   async run({ options, args: [path = ''], io, out }) {
-    const { state, vault } = await readConfiguration(options.config, io);
+    const { withVaultKey, withIndex } = options;
+    const config = withVaultKey || withIndex ? await readConfiguration(options.config, io) : null;
+    const statePath = config?.state.path ?? (await readStatePath(options.config, io));
     const { resolve } = await import('node:path');
     const { writeBackup: write } = await import('../../service/backup/write.ts');
     const { whileStopped } = await import('../backups/stopped.ts');
     const startMs = performance.now();
-    const { withIndex } = options;
     const work = () =>
       write({
-        statePath: state.path,
+        statePath,
         to: resolve(io.cwd, path),
         version,
-        vaultKeyFile: options.withVaultKey && vault.keyFile,
+        vaultKeyFile: withVaultKey && config?.vault.keyFile,
         withIndex,
         onBytes: byteProgress(out),
       });
     const why =
       '--with-index needs a stopped service: stop it, or leave out --with-index, because a restore rebuilds the index';
-    const backup = await refusing('Not backed up', () => (withIndex ? whileStopped(state, why, work) : work()));
+    const backup = await refusing('Not backed up', () =>
+      config && withIndex ? whileStopped(config.state, why, work) : work(),
+    );
     const tookMs = Math.round(performance.now() - startMs);
     await out.answer({ path: backup.path, took_ms: tookMs, ...backup.manifest }, () => [
       `backup   ${backup.path}`,
       ...manifestLines(backup.manifest),
     ]);
-    if (options.withVaultKey)
-      out.note('it has the unlock key: whoever can read this backup can read all secrets of the vault');
+    if (withVaultKey) out.note('it has the unlock key: whoever can read this backup can read all secrets of the vault');
   },
 });
 

@@ -4,7 +4,7 @@ import { Option } from 'commander';
 import { refusing, sizeText } from '../backups/work.ts';
 import { wouldRunText } from '../client/pauses.ts';
 import { command, configOption } from '../command.ts';
-import { readConfiguration } from '../configuration.ts';
+import { readConfiguration, readStatePath } from '../configuration.ts';
 import { exitStatus } from '../exit-status.ts';
 import { printableJson } from '../terminal/text.ts';
 import { version } from '../version.ts';
@@ -23,11 +23,11 @@ const stateInfo = command<Options>({
   options: [configOption()],
   statuses: '0 shown, 1 there is no state, 74 a disk error, 78 configuration',
   async run({ options, io, out }) {
-    const { state } = await readConfiguration(options.config, io);
+    const statePath = await readStatePath(options.config, io);
     const { readState } = await import('../../service/backup/state.ts');
     const { formatsReadText } = await import('../../runtime/store/format.ts');
     const { unsettledDocument } = await import('../../service/json/unsettled.ts');
-    const { unsettled, ...found } = await refusing('Not read', async () => readState(state.path));
+    const { unsettled, ...found } = await refusing('Not read', async () => readState(statePath));
     const waiting = unsettledDocument(unsettled);
     await out.answer({ ...found, unsettled: waiting }, () => [
       `state    ${found.path}, ${sizeText(found.bytes)}`,

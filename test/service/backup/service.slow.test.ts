@@ -238,6 +238,26 @@ test('state info, upgrade and export read a state beside its service', async () 
   });
 });
 
+test('of the configuration, a backup and state info need only state.path', async () => {
+  const directory = mkdtempSync(join(gateway.directory, 'other-'));
+  const variable = '$' + '{ONLY_THE_SERVICE}';
+  const run = (path: string, ...words: string[]) => {
+    const settings = `state: { path: '${path}' }\nvault: { key_file: '${variable}/key' }\nplugin: {}\n`;
+    writeFileSync(join(directory, 'config.yaml'), settings);
+    return headgate([...words, '--config', directory]);
+  };
+  const data = join(gateway.directory, 'data');
+  const [info, backup] = [
+    ['state', 'info'],
+    ['backup', join(directory, 'written')],
+  ];
+  for (const words of [info, backup]) expect(await run(data, ...words)).toMatchObject({ status: 0, stderr: '' });
+  const refused = { status: 78, stderr: expect.stringContaining('ONLY_THE_SERVICE') };
+  for (const option of ['--with-vault-key', '--with-index'])
+    expect(await run(data, ...backup, option)).toMatchObject(refused);
+  for (const words of [info, backup]) expect(await run(`${variable}/data`, ...words)).toMatchObject(refused);
+});
+
 test('state export holds no pages between two pieces: a job accepted after the first piece is exported too', async () => {
   const other = await startGateway({ plugins: { echo } });
   for (let i = 0; i < 3; i++) await other.finished('echo/handle', { filler: 'x'.repeat(100_000) });
