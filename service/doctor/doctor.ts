@@ -155,6 +155,11 @@ function linesOf(problems: readonly string[], sections: readonly string[]): stri
   return problems.filter(line => sections.includes(/:\d+:\d+: ([a-z_]+)/.exec(line)?.[1] ?? ''));
 }
 
+/** The problems in manifests. They are errors if the configuration uses the plugins, and otherwise warnings. */
+function linesOfManifests(problems: readonly string[]): string[] {
+  return problems.filter(line => line.split(/:\d+:\d+: /)[0]!.endsWith('/manifest.yaml'));
+}
+
 async function checkState(path: string): Promise<CheckResult> {
   const probe = join(path, `.probe-${randomUUID()}`);
   try {
@@ -224,7 +229,7 @@ async function checkPlugins(
 ): Promise<CheckResult> {
   const others = linesOf(warnings, ['api', 'webhooks']);
   const own = warnings.filter(line => !others.includes(line));
-  const broken = [...linesOf(problems, ['plugins', 'plugin_roots']), ...own];
+  const broken = [...linesOfManifests(problems), ...linesOf(problems, ['plugins', 'plugin_roots']), ...own];
   const plugins = Object.values(config.plugins);
   const gone: string[] = [];
   for (const { name, manifest } of plugins) {

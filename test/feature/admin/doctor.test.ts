@@ -57,6 +57,11 @@ async function failedOf(): Promise<readonly string[]> {
   return failed;
 }
 
+async function detailOf(check: string): Promise<string> {
+  const { body } = await gateway.call('GET', '/system/doctor');
+  return (body['checks'] as Checks).find(({ name }) => name === check)!.detail;
+}
+
 test('a sound service passes every check', async () => {
   const { status, body } = await gateway.call('GET', '/system/doctor');
   expect(status).toBe(200);
@@ -85,10 +90,12 @@ test('what has become wrong on disk shows, while the service goes on', async () 
   const source = { code: 'export const handle = () => ({});', config_keys: { required: ['root_dir'] } };
   const sources = Object.fromEntries(needy.map(name => [name, source]));
   writeConfiguration(gateway.directory, { plugins: { echo, ...sources }, instances: { ghost: { enabled: true } } });
-  const { body } = await gateway.call('GET', '/system/doctor');
-  const checks = body['checks'] as readonly { readonly name: string; readonly detail: string }[];
-  const { detail } = checks.find(({ name }) => name === 'plugins')!;
+  const detail = await detailOf('plugins');
   for (const name of [...needy, 'ghost']) expect(detail).toContain(`"${name}"`);
+  const used = { name: 'p', on: 'e', steps: needy.map(uses => ({ uses })) };
+  writeConfiguration(gateway.directory, { plugins: { echo, ...sources }, pipelines: [used] });
+  for (const name of needy) expect(await detailOf('plugins')).toContain(`"${name}"`);
+  expect(await failedOf()).toEqual(['config', 'plugins', 'pipelines']);
   writeConfiguration(gateway.directory, { plugins: { echo } });
   expect(await failedOf()).toEqual([]);
   rmSync(join(gateway.directory, 'plugins/echo/index.mjs'));
@@ -106,8 +113,7 @@ test('schedules whose only time is past are named, and fail nothing', async () =
   const echoes = { schedules: [{ command: 'handle', at }] };
   writeConfiguration(gateway.directory, { plugins: { echo }, instances: { echo: echoes }, schedules });
   expect(await failedOf()).toEqual([]);
-  const checks = (await gateway.call('GET', '/system/doctor')).body['checks'] as Checks;
-  const { detail } = checks.find(({ name }) => name === 'schedules')!;
+  const detail = await detailOf('schedules');
   expect(detail).toContain(': schedules[0].at: is in the past');
   expect(detail).toContain(': plugins.echo.schedules[0].at: is in the past');
   expect(detail).not.toContain('schedules[1]');
