@@ -177,9 +177,10 @@ const getJob = route({
     const { include, result } = call.query;
     const shown = include === 'payload' ? 'whole' : result === 'short' ? 'short' : 'plain';
     const wait = waitOf(call);
-    if (wait === null) return answerJob(call, found, shown);
+    if (wait === null) return answerJob(call, call.caller!, found, shown);
     const id = parseId(found.jobId)!;
     const how = isSettled(found) ? 'settled' : await waitFor(call, wait.ms, id);
+    if (call.callerNow() === undefined) return problem('unauthorized', 'the token lost its access during the wait');
     return waitedAnswer(await answerAsItStands(call, id, shown), wait, how);
   },
 });
@@ -187,15 +188,17 @@ const getJob = route({
 /** The detail of a job for callers that may see results. */
 type ShownDetail = Exclude<JobDetail, 'bare'>;
 
+/** `caller`: undefined if the caller's token has lost its access. */
 function answerJob(
-  call: Pick<HttpCall, 'engine' | 'caller' | 'onGone'>,
+  call: Pick<HttpCall, 'engine' | 'onGone'>,
+  caller: Caller | undefined,
   job: JobView,
   shown: ShownDetail,
   status = 200,
 ) {
-  const { engine, caller } = call;
+  const { engine } = call;
   const id = parseId(job.jobId)!;
-  const detail = maySeeResults(caller!) ? shown : 'bare';
+  const detail = caller && maySeeResults(caller) ? shown : 'bare';
   const answer = (waits: Waits | null) =>
     isLongToShow(job, detail)
       ? answerRead(call, { kind: 'job', id, detail, waits }, status)
@@ -205,15 +208,18 @@ function answerJob(
   return isAsked ? engine.waits(id).then(answer) : answer(null);
 }
 
-/** Answers with the job document for a caller that has waited: 200 if the job has settled, else 202; 404 if it is no longer stored. */
+/**
+ * Answers with the job document for a caller that has waited: 200 if the job has settled, else 202; 404 if it is no longer stored. The
+ * document shows what the token may read now, after the wait.
+ */
 export async function answerAsItStands(
-  call: Pick<HttpCall, 'engine' | 'caller' | 'onGone'>,
+  call: Pick<HttpCall, 'engine' | 'callerNow' | 'onGone'>,
   id: JobId,
   shown: ShownDetail = 'plain',
 ): Promise<Answer> {
   const job = call.engine.job(id);
   if (!job) return unknownJob(formatId(id));
-  return answerJob(call, job, shown, isSettled(job) ? 200 : 202);
+  return answerJob(call, call.callerNow(), job, shown, isSettled(job) ? 200 : 202);
 }
 
 export function isSettled({ status }: Pick<JobView, 'status'>): boolean {

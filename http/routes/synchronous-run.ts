@@ -31,7 +31,7 @@ export async function runAndWait(
   return wait ? waitedAnswer(answer, wait, waited.how) : answer;
 }
 
-type RunCall = WaitingCall & Pick<HttpCall, 'headerList'>;
+type RunCall = WaitingCall & Pick<HttpCall, 'headerList' | 'callerNow'>;
 
 function answerRun(call: RunCall, { id, how }: WaitResult, waitMs: number): Answer | Promise<Answer> {
   switch (how) {
@@ -47,11 +47,13 @@ function answerRun(call: RunCall, { id, how }: WaitResult, waitMs: number): Answ
 }
 
 /**
- * Answers with the result of a run that has ended, and with its tree unless the caller wants none. A small answer is written on this thread, any
- * other on the reads thread.
+ * Answers with the result of a run that has ended, and with its tree unless the caller wants none. If the token has lost its access during
+ * the wait, answers without the result. A small answer is written on this thread, any other on the reads thread.
  */
 async function settled(call: RunCall, id: JobId): Promise<Answer> {
   const { engine } = call;
+  if (call.callerNow() === undefined)
+    return unshown(call, id, 'The run has settled, but the token has lost its access.');
   const isMinimal = prefersMinimal(call.headerList('prefer'));
   const applied = (answer: Answer): Answer => (isMinimal ? withHeaders(answer, minimalApplied) : answer);
   const jobs = engine.smallTree(id, isMinimal ? 1 : treeJobsMax + 1);
@@ -60,8 +62,7 @@ async function settled(call: RunCall, id: JobId): Promise<Answer> {
   // If the run cannot be read now, the answer is 202 with its id, because after a refusal the caller might run the pipeline again.
   if (answer.kind !== 'problem') return applied(answer);
   if (answer.code === 'unknown_job') return answer;
-  const job = engine.job(id);
-  return job ? unshown(id, job.status) : problem('unknown_job', `there is no job ${JSON.stringify(formatId(id))}`);
+  return unshown(call, id, `The run has settled, but cannot be shown right now; look at /job/${formatId(id)}/tree.`);
 }
 
 function unfinished(id: JobId, waitedMs: number): Answer {
@@ -87,9 +88,10 @@ function crowded(id: JobId): Answer {
   return running(id, false, message);
 }
 
-function unshown(id: JobId, status: Status): Answer {
-  const text = formatId(id);
-  return pointed(id, status, false, `The run has settled, but cannot be shown right now; look at /job/${text}/tree.`);
+function unshown({ engine }: RunCall, id: JobId, message: string): Answer {
+  const job = engine.job(id);
+  if (!job) return problem('unknown_job', `there is no job ${JSON.stringify(formatId(id))}`);
+  return pointed(id, job.status, false, message);
 }
 
 function running(id: JobId, isLate: boolean, message: string): Answer {

@@ -1,8 +1,8 @@
 // ?wait= and Prefer: wait: the answer to a call, or to GET /job/{job_id}, waits until the job has ended.
 import { expect, test } from 'vitest';
 import { canary } from '../canary/canary.ts';
-import { everythingToken } from './configuration.ts';
-import { type CallOptions, shareGateway } from './gateway.ts';
+import { everythingToken, type Settings } from './configuration.ts';
+import { type CallOptions, shareGateway, startGateway } from './gateway.ts';
 import { echo, failing, worker } from './sources.ts';
 import { until } from './until.ts';
 
@@ -133,6 +133,35 @@ test('the result is shown to tokens that may read results, and to no others', as
   expect([status, body['status'], 'result' in body, 'payload' in body]).toEqual([200, 'succeeded', false, false]);
   const seen = await look(`/job/${body['job_id']}?wait=30s`, { token: tokens.looks });
   expect([seen.status, 'result' in seen.body]).toEqual([200, false]);
+});
+
+test('a reload during the wait takes results from callers whose token or scope is gone', async () => {
+  const scoped = canary('scoped');
+  const gone = canary('gone');
+  const withTokens = (scopes: Record<string, readonly string[]>): Settings => ({
+    plugins: { worker },
+    pipelines: [{ name: 'now', execution_mode: 'synchronous', steps: [{ uses: 'worker' }] }],
+    service: { max_workers: 4 },
+    api: { auth: { tokens: Object.entries(scopes).map(([token, scopes]) => ({ token, scopes })) } },
+  });
+  const before = ['plugin:rw', 'jobs:ro'];
+  const other = await startGateway(withTokens({ [everythingToken]: ['*'], [scoped]: before, [gone]: before }));
+  const payload = { gate: 'reloaded' };
+  const id = await other.submit('worker/handle', payload);
+  const looks = [scoped, gone].map(token => other.call('GET', `/job/${id}?wait=60s`, undefined, { token }));
+  const calls = [
+    other.call('POST', '/plugin/worker/handle?wait=60s', { payload }, { token: scoped }),
+    other.call('POST', '/plugin/worker/handle?wait=60s', { payload }, { token: gone }),
+    other.call('POST', '/pipeline/now', { payload }, { token: gone }),
+  ];
+  await other.noted('start', 4);
+  await other.reload(withTokens({ [everythingToken]: ['*'], [scoped]: ['plugin:rw', 'jobs:status:ro'] }));
+  other.open('reloaded');
+  const [kept, refused] = await Promise.all(looks);
+  expect([kept!.status, kept!.body['status'], 'result' in kept!.body]).toEqual([200, 'succeeded', false]);
+  expect([refused!.status, refused!.body['detail']]).toEqual([401, 'the token lost its access during the wait']);
+  for (const { body } of await Promise.all(calls))
+    expect([typeof body['job_id'], body['status'], 'result' in body]).toEqual(['string', 'succeeded', false]);
 });
 
 test('a rerun is waited for, of a job and of a run', async () => {

@@ -17,9 +17,13 @@ function callOf(status: 'succeeded' | null): Parameters<typeof runAndWait>[0] {
     job: () => (status === null ? undefined : { status }),
     reads: { answer: async () => ({ kind: 'refused', refusal: 'too_many_reads', detail: 'too many' }) },
   };
-  return { engine, onGone: () => {}, headerList: () => '', submitted: null } as unknown as Parameters<
-    typeof runAndWait
-  >[0];
+  return {
+    engine,
+    onGone: () => {},
+    headerList: () => '',
+    callerNow: () => ({}),
+    submitted: null,
+  } as unknown as Parameters<typeof runAndWait>[0];
 }
 
 test('a run that cannot be read now is answered with its id and final status', async () => {
