@@ -3,7 +3,9 @@
 import { realpathSync } from 'node:fs';
 import { getPriority, setPriority } from 'node:os';
 import { basename, dirname, join, sep } from 'node:path';
+import { ignoreDebugSignal } from '../../runtime/debug-signal.ts';
 import { makeDirectory } from '../../runtime/durable-file.ts';
+import { forbidInspection } from '../../runtime/inspection.ts';
 import { BackupRefused } from './manifest.ts';
 import { type Backup, type BackupEnd, type BackupOrder, writeBackup } from './write.ts';
 
@@ -17,6 +19,9 @@ export type ServiceOrder = Pick<BackupOrder, 'statePath' | 'version'> & {
 const niceness = 10;
 const nicenessMax = 19;
 
+// If the system refuses, it has also refused the service's own call, and the service has logged the refusal.
+await forbidInspection().catch(() => {});
+ignoreDebugSignal();
 const order = JSON.parse(process.argv[2]!) as ServiceOrder;
 // When the service ends, this pipe closes, and the process kills itself. `process.exit` would first wait for the end of the copy. Until then
 // this process would read the ledger, and the next start of the service would have to wait for it.
