@@ -1,5 +1,5 @@
 // The index on disk: a store of its own beside the ledger. It can be rebuilt from the ledger at any time.
-import { readdirSync, renameSync, rmSync } from 'node:fs';
+import { readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { StoreDamaged } from './damage.ts';
 import { type Lmdb, openChecked, readerOf } from './lmdb.ts';
@@ -19,8 +19,8 @@ export function openIndexReader(path: string): Reader<IndexTable> {
 }
 
 /**
- * Opens the index for the indexer. An index that is damaged or has another format is moved away and replaced by an empty one; `warn` gets
- * the reason and the new path. Any other error is thrown, and the index stays as it is.
+ * Opens the index for the indexer. An index that is damaged, has another format or is not a directory is moved away and replaced by an empty
+ * one; `warn` gets the reason and the new path. Any other error is thrown, and the index stays as it is.
  */
 export function openIndexStore(path: string, warn: (reason: string, setAside: string) => void): Store<IndexTable> {
   const reason = unusable(path);
@@ -33,6 +33,7 @@ export function openIndexStore(path: string, warn: (reason: string, setAside: st
 
 /** Opens the index if it is usable; otherwise returns the reason why it is not. */
 function unusable(path: string): Lmdb<IndexTable> | string {
+  if (statSync(indexPath(path), { throwIfNoEntry: false })?.isDirectory() === false) return 'it is not a directory';
   try {
     const lmdb = openChecked(indexPath(path), indexTables);
     const format = formatIn(lmdb);

@@ -1,6 +1,6 @@
 // The search index: what it takes to set one aside, and what its readers see when a new one stands in its place.
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
@@ -61,6 +61,17 @@ test.each([0, 1, 2])('with %i descriptors left the index cannot be opened, and i
   expect(noted(again)).toBe('history');
   again.close();
   expect(asideIn(path)).toEqual([]);
+});
+
+test('a file in the place of the index is moved away', () => {
+  const path = join(directory, 'file');
+  mkdirSync(path);
+  writeFileSync(join(path, 'search'), 'no index');
+  const said: string[] = [];
+  openIndexStore(path, reason => void said.push(reason)).close();
+  expect(said).toEqual(['it is not a directory']);
+  expect(readFileSync(join(path, asideIn(path)[0]!), 'utf8')).toBe('no index');
+  openIndexStore(path, expect.fail).close();
 });
 
 test('an index whose files cannot be opened is kept as it is', () => {
