@@ -7,10 +7,10 @@
 // and writes its time to the audit trail of the new vault.
 import { existsSync, renameSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { nextKeyFile } from '../../config/key-file.ts';
 import { syncDirectory } from '../../runtime/durable-file.ts';
 import type { Batch, Reader, Store, Table } from '../../runtime/store/store.ts';
 import { keyringKey } from './records/keyring.ts';
-import { nextKeyFile } from './unlock-key.ts';
 
 export type Abandonment = {
   readonly atUs: number;

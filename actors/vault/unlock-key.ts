@@ -2,6 +2,7 @@
 // environment variable. The store never contains the key.
 import { existsSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { nextKeyFile } from '../../config/key-file.ts';
 import { replaceFile, syncDirectory } from '../../runtime/durable-file.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import { keyBytes } from './records/barrier.ts';
@@ -58,11 +59,6 @@ function parseKey(text: string): Buffer | null {
   if (/^[\da-f]{64}$/i.test(trimmed)) return Buffer.from(trimmed, 'hex');
   const bytes = /^[\w+/-]{43}=?$/.test(trimmed) ? Buffer.from(trimmed, 'base64') : null;
   return bytes?.length === keyBytes ? bytes : null;
-}
-
-/** The path of the file that keeps a new key until the keyring is sealed under that key. */
-export function nextKeyFile(file: string): string {
-  return `${file}.next`;
 }
 
 export function writeNextKey(file: string, key: Uint8Array): void {

@@ -10,8 +10,9 @@ import {
   partialOf,
   vaultTables,
 } from '../../actors/vault/abandoned.ts';
-import { keyVariable, nextKeyFile } from '../../actors/vault/unlock-key.ts';
+import { keyVariable } from '../../actors/vault/unlock-key.ts';
 import { hasRecords } from '../../actors/vault/vault.ts';
+import { nextKeyFile } from '../../config/key-file.ts';
 import { openStore } from '../../runtime/store/ledger-store.ts';
 import type { Store } from '../../runtime/store/store.ts';
 import { VaultCommandError, type VaultLocation, withStore } from './offline.ts';

@@ -11,8 +11,9 @@ import {
 } from '../../actors/vault/records/audit.ts';
 import { rangesHave } from '../../actors/vault/records/job-ranges.ts';
 import type { Keyring } from '../../actors/vault/records/keyring.ts';
-import { nextKeyFile, readUnlock } from '../../actors/vault/unlock-key.ts';
+import { readUnlock } from '../../actors/vault/unlock-key.ts';
 import { isKeyring, openKeyring } from '../../actors/vault/vault.ts';
+import { nextKeyFile } from '../../config/key-file.ts';
 import { openReaderBeside } from '../../runtime/store/ledger-store.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import { noVault, VaultCommandError, type VaultLocation } from './offline.ts';

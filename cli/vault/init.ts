@@ -6,8 +6,9 @@ import { forgetAbandonment, readAbandonment } from '../../actors/vault/abandoned
 import { auditStart } from '../../actors/vault/records/audit.ts';
 import { keyBytes } from '../../actors/vault/records/barrier.ts';
 import type { Keyring } from '../../actors/vault/records/keyring.ts';
-import { nextKeyFile, readUnlockKey, takeNextKey, writeNextKey } from '../../actors/vault/unlock-key.ts';
+import { readUnlockKey, takeNextKey, writeNextKey } from '../../actors/vault/unlock-key.ts';
 import { hasRecords, Vault } from '../../actors/vault/vault.ts';
+import { nextKeyFile } from '../../config/key-file.ts';
 import { makeDirectory } from '../../runtime/durable-file.ts';
 import type { Store } from '../../runtime/store/store.ts';
 import { mintAdminToken } from './admin-token.ts';

@@ -2,6 +2,7 @@
 // directories, and the keys.
 import { dirname } from 'node:path';
 import type { Config, PluginInstance } from '../config.ts';
+import { nextKeyFile } from '../key-file.ts';
 
 /**
  * Returns the plugins of the configuration. To the hidden paths of each plugin in bubblewrap it adds the directories of the state, the backups and
@@ -12,7 +13,7 @@ export function withHidden(config: Config, sealKey: string | null): Config['plug
   const { files, mainFile, state, backups, vault, api, webhooks } = config;
   const exported = vault.auditExport === null ? [] : [vault.auditExport];
   const directories = [state.path, backups.into, ...exported, ...[mainFile, ...files].map(dirname)];
-  const known = [vault.keyFile, sealKey, api.tls?.key, webhooks.tls?.key];
+  const known = [vault.keyFile, nextKeyFile(vault.keyFile), sealKey, api.tls?.key, webhooks.tls?.key];
   const keys = known.filter(key => typeof key === 'string');
   // The directories of the keys are not added, because the plugin may need other files in them.
   const paths = [...directories, ...files, ...keys];

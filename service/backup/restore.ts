@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs
 import { basename, dirname, join, resolve } from 'node:path';
 import { encodePause, type Pause, pauseKey, restoreName } from '../../actors/job/records/pause.ts';
 import { type Unsettled, unsettledIn } from '../../actors/job/views/unsettled.ts';
-import { nextKeyFile } from '../../actors/vault/unlock-key.ts';
+import { nextKeyFile } from '../../config/key-file.ts';
 import { readAcceptance } from '../../config/seal/acceptance.ts';
 import { diskFiles } from '../../config/source/files.ts';
 import { makeDirectory, syncDirectory } from '../../runtime/durable-file.ts';

@@ -49,7 +49,8 @@ webhooks: { listen: "0.0.0.0:10" }`,
     const before = having('one');
     const { config } = compareForReload({ ...before, api: { ...before.api, tls } }, having('two'));
     const { hidden } = config.plugins['spy']!.sandbox!;
-    expect(hidden).toEqual(expect.arrayContaining(['/tmp/one', '/tmp/one/vault.key', '/tmp/two', tls.key]));
+    const keys = ['/tmp/one/vault.key', '/tmp/one/vault.key.next', tls.key];
+    expect(hidden).toEqual(expect.arrayContaining(['/tmp/one', '/tmp/two', ...keys]));
   });
 
   it.each(restartSettings)('keeps $key alone where it alone changes', ({ key, setting }) => {
