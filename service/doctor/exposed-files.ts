@@ -14,11 +14,13 @@ const othersMayWrite = 0o022;
 export function exposedFiles(directory: string): string[] {
   const { mode } = statSync(directory);
   const own = (mode & othersMayWrite) !== 0 ? [directory] : [];
-  return (mode & othersMayEnter) === 0 ? own : [...own, ...entriesOf(directory).flatMap(exposedEntry)].sort();
+  return (mode & othersMayEnter) === 0
+    ? own
+    : [...own, ...entriesOf(directory).flatMap(entry => exposedEntry(directory, entry))].sort();
 }
 
-function exposedEntry(entry: Dirent): string[] {
-  const path = join(entry.parentPath, entry.name);
+function exposedEntry(directory: string, entry: Dirent): string[] {
+  const path = join(directory, entry.name);
   try {
     if (entry.isDirectory()) return exposedFiles(path);
     return entry.isFile() && (statSync(path).mode & others) !== 0 ? [path] : [];

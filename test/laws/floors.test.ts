@@ -122,6 +122,11 @@ test.each<[what: string, files: { [path: string]: string }, told: string]>([
     "service/ledger/a.ts: reads a clock that can be set: use the ledger's",
   ],
   [
+    'a property that the oldest Node lacks',
+    { 'service/a.ts': 'const directory = entry.parentPath;' },
+    'service/a.ts: reads parentPath of a directory entry: Node has it from 20.12 only',
+  ],
+  [
     'a path of one machine',
     { 'test/a.ts': `const a = '${home}/x';` },
     `test/a.ts: names a path of one machine: ${home}`,

@@ -132,6 +132,8 @@ function checkText({ path, text }: SourceFile): string[] {
   if (/^\s*(export )?(declare )?(const )?enum \w+/m.test(code)) found.push('has an enum: use a constant list');
   if (/\bconsole\.\w+\(/.test(code) && !allows(mayPrint, path)) found.push('prints to the console');
   if (/\bDate\.now\b/.test(code) && hasClock.test(path)) found.push("reads a clock that can be set: use the ledger's");
+  if (/\bparentPath\b/.test(code) && floors.includes(floorOf(path)))
+    found.push('reads parentPath of a directory entry: Node has it from 20.12 only');
   const place = machinePath.exec(text);
   if (place) found.push(`names a path of one machine: ${place[0]}`);
   return found;
