@@ -13,7 +13,7 @@ import { diskFiles, type Files } from './source/files.ts';
 import { readClosure } from './source/includes.ts';
 import type { Environment } from './source/interpolation.ts';
 import { findMainFile } from './source/main-file.ts';
-import { type NodePath, nodeAt, type SourceNode, textOf } from './source/tree.ts';
+import { isEmptyNode, type NodePath, nodeAt, type SourceNode, textOf } from './source/tree.ts';
 
 export type AccessOptions = {
   readonly path?: string | undefined;
@@ -47,7 +47,7 @@ export function readAccess({ path, env, cwd, disk = diskFiles }: AccessOptions):
   const report = (problem: ConfigProblem): void => void problems.push(problem);
   const { files, merged } = readClosure(main.file, disk, env, report);
   const unresolved = new Set(problems.filter(({ isCause }) => isCause).map(({ place }) => place));
-  const root = withoutUnresolved(merged, node => unresolved.has(node.place));
+  const root = withoutValues(merged, node => isEmptyNode(node) || unresolved.has(node.place));
 
   /**
    * The problems at, above or within the setting. `isKnown`: the setting was read, so problems with whole files and with
@@ -83,11 +83,11 @@ export function readAccess({ path, env, cwd, disk = diskFiles }: AccessOptions):
   };
 }
 
-/** The source tree without the values whose variables could not be replaced. */
-function withoutUnresolved(node: SourceNode, isUnresolved: (node: SourceNode) => boolean): SourceNode {
+/** The source tree without the values for which `isUnset` holds: a key without a value is unset, and so is one whose variables could not be replaced. */
+function withoutValues(node: SourceNode, isUnset: (node: SourceNode) => boolean): SourceNode {
   if (node.kind === 'scalar') return node;
-  const inner = (value: SourceNode): SourceNode => withoutUnresolved(value, isUnresolved);
-  if (node.kind === 'list') return { ...node, items: node.items.filter(item => !isUnresolved(item)).map(inner) };
-  const entries = [...node.entries].filter(([, { value }]) => !isUnresolved(value));
+  const inner = (value: SourceNode): SourceNode => withoutValues(value, isUnset);
+  if (node.kind === 'list') return { ...node, items: node.items.filter(item => !isUnset(item)).map(inner) };
+  const entries = [...node.entries].filter(([, { value }]) => !isUnset(value));
   return { ...node, entries: new Map(entries.map(([key, entry]) => [key, { ...entry, value: inner(entry.value) }])) };
 }

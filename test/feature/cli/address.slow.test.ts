@@ -122,6 +122,14 @@ test.each([
   expect(notes[0]!.startsWith(guess)).toBe(true);
 });
 
+test.each([
+  ['listen', 'api: { listen: }', 'http://127.0.0.1:8080'],
+  ['tls', 'api: { listen: 127.0.0.1:8123, tls: }', 'http://127.0.0.1:8123'],
+  ['path of the state', 'api: { listen: 127.0.0.1:8123 }\nstate: { path: }', 'http://127.0.0.1:8123'],
+])('a key without a value is unset: %s', async (_, text, url) => {
+  expect(await address({ config: configuration(text) })).toEqual({ url, tokens: [local], notes: [], tokenHint: null });
+});
+
 test('where state.path is no path, tokens may be missing, which is said', async () => {
   const { tokenHint } = await address({ config: configuration('state: { path: [data] }') });
   expect(tokenHint).toMatch(
