@@ -1,11 +1,27 @@
 // Parses YAML into a source tree, in which each key and value has its location in the file. Except for tests, only this file imports yaml.
-import { isAlias, isMap, isNode, isScalar, LineCounter, type Node, parseDocument, Schema, type YAMLError } from 'yaml';
+import {
+  type Alias,
+  type Document,
+  isAlias,
+  isMap,
+  isNode,
+  isScalar,
+  LineCounter,
+  type Node,
+  parseDocument,
+  Schema,
+  visit,
+  type YAMLError,
+} from 'yaml';
 import type { ConfigProblem } from '../check/problem.ts';
 import type { ListNode, MapEntry, MapNode, NodePath, ScalarNode, SourceLocation, SourceNode } from './tree.ts';
 
 const depthMax = 64;
 // The maximum number of nodes of a document. A few bytes of aliases could expand to any number.
 const nodesMax = 200_000;
+
+/** The tags of ordered maps and lists of pairs. */
+const pairsTag = /^tag:yaml\.org,2002:(omap|pairs)$/;
 
 export type ParsedDocument = { readonly root: SourceNode | null; readonly problems: readonly ConfigProblem[] };
 
@@ -48,8 +64,22 @@ function convert(file: string, text: string): ParsedDocument {
   const errors = [...document.errors, ...document.warnings];
   if (errors.length > 0) return { root: null, problems: syntaxProblems(errors, placeAt, text) };
   const problems: ConfigProblem[] = [];
-  const root = document.contents === null ? null : new Converter(placeAt, text, problems).node(document.contents, []);
-  return { root, problems };
+  const converter = new Converter(placeAt, text, targetsOf(document), problems);
+  return { root: document.contents === null ? null : converter.node(document.contents, []), problems };
+}
+
+/** The node that each alias stands for: the last node before the alias with its anchor. Aliases without one are missing. */
+function targetsOf(document: Document): Map<Alias, Node> {
+  const anchors = new Map<string, Node>();
+  const targets = new Map<Alias, Node>();
+  visit(document, {
+    Value: (_, node) => void (node.anchor !== undefined && anchors.set(node.anchor, node)),
+    Alias: (_, alias) => {
+      const target = anchors.get(alias.source);
+      if (target !== undefined) targets.set(alias, target);
+    },
+  });
+  return targets;
 }
 
 /** The first syntax error of each line, as a problem. Further errors on the same line are usually its consequences. */
@@ -76,12 +106,18 @@ class Converter {
   readonly #placeAt: (offset: number) => SourceLocation;
   readonly #text: string;
   readonly #problems: ConfigProblem[];
-  readonly #anchors = new Map<string, Node>();
+  readonly #targets: ReadonlyMap<Alias, Node>;
   #nodes = 0;
 
-  constructor(placeAt: (offset: number) => SourceLocation, text: string, problems: ConfigProblem[]) {
+  constructor(
+    placeAt: (offset: number) => SourceLocation,
+    text: string,
+    targets: ReadonlyMap<Alias, Node>,
+    problems: ConfigProblem[],
+  ) {
     this.#placeAt = placeAt;
     this.#text = text;
+    this.#targets = targets;
     this.#problems = problems;
   }
 
@@ -91,12 +127,16 @@ class Converter {
     const place = this.#place(node, fallback);
     if (!isNode(node)) return emptyScalar(place);
     if (isAlias(node)) {
-      const target = this.#anchors.get(node.source);
+      const target = this.#targets.get(node);
       if (target !== undefined) return this.node(target, path);
       this.#problems.push({ place, path, message: `*${node.source} refers to no anchor before it` });
       return emptyScalar(place);
     }
-    if (node.anchor !== undefined) this.#anchors.set(node.anchor, node);
+    const [, tag] = pairsTag.exec(node.tag ?? '') ?? [];
+    if (tag !== undefined) {
+      this.#problems.push({ place, path, message: `!!${tag} is not supported; write a map, or a list of maps` });
+      return emptyScalar(place);
+    }
     if (isMap(node)) return this.#map(node.items, place, path);
     if (isScalar(node)) return this.#scalar(node, place);
     const items = node.items.map((item, index) => this.node(item, [...path, index], place));
@@ -112,6 +152,9 @@ class Converter {
       const known = key === undefined ? undefined : entries.get(key);
       if (key === undefined || key === '__proto__') {
         const message = key === undefined ? 'a key must be text' : '__proto__ cannot be a key; choose another name';
+        this.#problems.push({ place: keyPlace, path, message });
+      } else if (isMergeKey(pair.key)) {
+        const message = 'merge keys (<<) are not supported; repeat the keys, or put "<<" in quotes';
         this.#problems.push({ place: keyPlace, path, message });
       } else if (known !== undefined) {
         const { line, column } = known.keyPlace;
@@ -143,6 +186,11 @@ class Converter {
 function keyOf(node: unknown): string | undefined {
   if (!isScalar(node) || node.value === null) return undefined;
   return typeof node.value === 'string' ? node.value : (node.source ?? String(node.value));
+}
+
+/** Whether the key is `<<` without quotes. YAML 1.1 merges the maps that are the value of this key. */
+function isMergeKey(node: unknown): boolean {
+  return isScalar(node) && node.type === 'PLAIN' && node.source === '<<';
 }
 
 function emptyScalar(place: SourceLocation): ScalarNode {

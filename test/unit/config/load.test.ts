@@ -166,6 +166,23 @@ describe('reading', () => {
     expect(first('a: &a [*a]')).toMatch(/is nested deeper than 64 levels|refers to no anchor/);
   });
 
+  it('takes for an alias the last anchor before it, also inside what another alias repeats', () => {
+    const config = loaded({
+      'config.yaml': `plugins:
+  echo:
+    config:
+      &key name: 0
+      a: &x { k: &y 1, m: *y }
+      c: &y 2
+      b: *x
+      d: *y
+      e: *key`,
+      ...plugin('echo'),
+    });
+    const inner = { k: 1, m: 1 };
+    expect(instanceNamed(config, 'echo')!.config).toEqual({ name: 0, a: inner, c: 2, b: inner, d: 2, e: 'name' });
+  });
+
   it('sees the same file behind a link as the same file', () => {
     const directory = makeSandbox({ 'config.yaml': 'include: [a.yaml, b.yaml]', 'a.yaml': '' });
     symlinkSync('a.yaml', join(directory, 'b.yaml'));
