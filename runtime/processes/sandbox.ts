@@ -1,7 +1,8 @@
 // Sandboxes of process plugins: kernel limits, set by prlimit, and namespaces, made by bubblewrap (bwrap).
 import { execFile } from 'node:child_process';
-import { mkdirSync, readlinkSync, realpathSync, statSync } from 'node:fs';
+import { mkdirSync, readlinkSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
+import { hidingArguments, type ShownDirectory } from './filtered-directories.ts';
 
 /** Each kind includes the protection of the kind before it. */
 export const sandboxKinds = ['none', 'limits', 'bwrap'] as const;
@@ -74,7 +75,8 @@ export function commandLine({ directory, entrypoint, instance, sandbox }: Caged,
   if (sandbox.kind === 'limits') return [...prlimit(sandbox.limits), program];
   const work = join(home, 'work', instance);
   mkdirSync(work, { recursive: true, mode: 0o700 });
-  const { before, after } = shadows(sandbox.hidden ?? [], directory);
+  const own = { real: realpathOf(directory) ?? directory, shown: directory };
+  const { before, after } = hidingArguments(sandbox.hidden ?? [], systemPlaces(), own);
   return [...prlimit(sandbox.limits), ...bwrap(), ...before, ...bwrapPlaces(directory, work), ...after, program];
 }
 
@@ -114,45 +116,15 @@ function bwrapPlaces(directory: string, work: string): string[] {
   ];
 }
 
-/**
- * The mounts that hide the paths in `hidden`: an empty directory over each directory, and an unreadable file over each file. Only paths in
- * `systemDirectories`, in `systemFiles` and in the plugin's directory need a mount, because a program sees no other files except its work
- * directory. `before`: the mounts over directories that are or contain the plugin's directory. The plugin's directory must be mounted after
- * these.
- */
-function shadows(hidden: readonly string[], directory: string | null): { before: string[]; after: string[] } {
-  const own = directory === null ? null : realpathOf(directory);
-  const seen = [...systemDirectories.flatMap(path => realpathOf(path) ?? []), ...(own === null ? [] : [own])];
-  const paths = new Set<string>();
-  for (const path of hidden.flatMap(name => realpathOf(name) ?? [])) {
-    if (seen.some(place => isBelow(path, place))) paths.add(path);
-    // bwrap mounts each system file at its path in `systemFiles`, even if that path is a symbolic link, so the file is hidden at that path.
-    for (const place of systemFiles) {
-      const real = realpathOf(place);
-      if (real !== null && (path === real || isBelow(path, real))) paths.add(place + path.slice(real.length));
-    }
-  }
-  const covered: string[] = [];
-  const before: string[] = [];
-  const after: string[] = [];
-  // In sorted order, an outer directory comes before the directories inside it.
-  for (const path of [...paths].sort()) {
-    const isOwn = own !== null && isBelow(path, own);
-    const isCovered = covered.some(place => isBelow(path, place) && !(isOwn && !isBelow(place, own)));
-    if (isCovered) continue;
-    if (!statSync(path).isDirectory()) {
-      after.push('--ro-bind', '/dev/null', path);
-      continue;
-    }
-    covered.push(path);
-    if (own !== null && (path === own || isBelow(own, path))) before.push('--tmpfs', path);
-    else after.push('--tmpfs', path, '--remount-ro', path);
-  }
-  return { before, after };
-}
-
-function isBelow(path: string, directory: string): boolean {
-  return path.startsWith(`${directory}/`);
+/** The directories of the system that a program sees, and its system files. */
+function systemPlaces(): ShownDirectory[] {
+  const directories = systemDirectories.flatMap(path => realpathOf(path) ?? []).map(real => ({ real, shown: real }));
+  // bwrap mounts each system file at its path in `systemFiles`, even if that path is a symbolic link.
+  const files = systemFiles.flatMap(shown => {
+    const real = realpathOf(shown);
+    return real === null ? [] : [{ real, shown }];
+  });
+  return [...directories, ...files];
 }
 
 /** The path with links resolved; null if there is no such file. */
@@ -175,11 +147,13 @@ function systemPlace(path: string): string[] {
 /** Why this machine cannot provide the sandbox; null if it can. Tries the sandbox with the program `true`. */
 export async function sandboxFault({ kind, limits, hidden = [] }: Sandbox): Promise<string | null> {
   if (limits.processesMax !== null && process.getuid?.() === 0) return 'a limit on processes has no effect for root';
-  const [file, ...words] = [
-    ...prlimit(limits),
-    ...(kind === 'bwrap' ? [...bwrap(), ...shadows(hidden, null).after] : []),
-    'true',
-  ];
+  let namespaces: string[];
+  try {
+    namespaces = kind === 'bwrap' ? [...bwrap(), ...hidingArguments(hidden, systemPlaces(), null).after] : [];
+  } catch (error) {
+    return (error as Error).message;
+  }
+  const [file, ...words] = [...prlimit(limits), ...namespaces, 'true'];
   return new Promise(resolve => {
     execFile(file!, words, { timeout: probeMsMax, killSignal: 'SIGKILL' }, (error, _, stderr) => {
       if (error === null) resolve(null);
