@@ -207,7 +207,7 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
     },
     resumed(pauses) {
       phaseLimits.resumed(pauses);
-      router.expansion.release();
+      router.expansion.release(pauses);
     },
     reconfigure(config, turn) {
       table.config = config;

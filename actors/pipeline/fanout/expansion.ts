@@ -5,6 +5,7 @@ import { packedNull } from '../../../runtime/packing.ts';
 import { isParted } from '../../../runtime/parted.ts';
 import { listCount } from '../../../runtime/splice.ts';
 import { blaming } from '../../failed-record.ts';
+import type { PauseTarget } from '../../job/records/pause.ts';
 import type { WorkNode } from '../definition/compile.ts';
 import { payloadAt, readEvent } from '../events/events.ts';
 import { UnfinishedEvaluation } from '../expressions/evaluations.ts';
@@ -59,11 +60,12 @@ export class Expansion {
   readonly #stored: StoredValues;
   readonly #takeOver: TokenReuse;
   readonly #phases: PhaseTokens;
+  /** How many children this turn has created. Each examined run that could not continue counts as one child. */
   #madeInTurn = 0;
   /** The names of runs that continue in the next turn. */
   readonly #later: string[] = [];
-  /** The names of runs that a pause holds. They continue when the pause ends. */
-  readonly #paused = new Set<string>();
+  /** By pipeline: the names of its runs that a pause holds. They continue when the pause ends. */
+  readonly #paused = new Map<string, Set<string>>();
 
   constructor(table: RunTable, children: Children, stored: StoredValues, takeOver: TokenReuse) {
     this.#table = table;
@@ -114,10 +116,13 @@ export class Expansion {
     this.add(run, beginFanOut(run.fansMade++, listCount(plan.list), plan));
   }
 
-  /** Called when a pause has ended: the paused runs continue. `step` stops a run again if another pause still holds it. */
-  release(): void {
-    for (const name of this.#paused) this.#table.expandable.add(name);
-    this.#paused.clear();
+  /** Called when these pauses have ended: the runs that they held continue. `step` stops a run again if another pause holds it. */
+  release(pauses: readonly PauseTarget[]): void {
+    for (const [pipeline, names] of this.#paused) {
+      if (!pauses.some(({ kind, name }) => kind === 'system' || (kind === 'pipeline' && name === pipeline))) continue;
+      for (const name of names) this.#table.expandable.add(name);
+      this.#paused.delete(pipeline);
+    }
   }
 
   /** Lets the fan-outs and parked tokens of the run continue if there is room for more jobs. */
@@ -133,17 +138,24 @@ export class Expansion {
     // The run is removed first: if it is added again, it comes after all others.
     expandable.delete(name);
     const run = this.#table.find(name);
-    if (!run || run.failure !== null) return true;
-    const isPaused = this.#table.isPaused(run);
-    if (isPaused) this.#paused.add(name);
-    // A run without room continues when some of its jobs settle (`resume`).
-    if (isPaused || !hasRoom(run)) this.#table.dropEvaluations(run);
+    if (!run || run.failure !== null || this.#mustStop(run)) this.#madeInTurn++;
     else if (run.reuse?.isIndexed === false) this.#index(run);
     else if (this.#mustWait(nextFan(run))) this.#later.push(name);
     else {
       blaming({ kind: 'run', id: run.id }, () => this.#expand(run));
       this.resume(run);
     }
+    return true;
+  }
+
+  /** Whether a pause holds the run, or the run has no room for more jobs. Its unfinished evaluations are then dropped from memory. */
+  #mustStop(run: Run): boolean {
+    const isPaused = this.#table.isPaused(run);
+    const { name } = run.version;
+    if (isPaused) this.#paused.set(name, (this.#paused.get(name) ?? new Set()).add(run.name));
+    // A run without room continues when some of its jobs settle (`resume`).
+    if (!isPaused && hasRoom(run)) return false;
+    this.#table.dropEvaluations(run);
     return true;
   }
 

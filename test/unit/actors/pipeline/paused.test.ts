@@ -1,7 +1,7 @@
 // A paused pipeline: its runs create no further jobs, and end as usual once it is resumed.
 import { describe, expect, it } from 'vitest';
 import { unsettledMax } from '../../../../actors/pipeline/fanout/expansion.ts';
-
+import { countRead } from '../../../support/count-read.ts';
 import { plugins } from './cast.ts';
 import { resultOf, Stage } from './stage.ts';
 
@@ -94,6 +94,33 @@ describe('a paused pipeline', () => {
     s.resume('outer');
     s.finish();
     expect(resultOf(s.jobs.get(id)!)).toEqual({ n: 3 });
+  });
+
+  it('examines few of its runs in a turn without time, and none when another pause ends', () => {
+    const s = new Stage({ plugins, pipelines, isSpent: () => true });
+    s.paused.add('chain');
+    const ids = Array.from({ length: 300 }, (_, n) => s.start('chain', { n }));
+    while (s.isBusy) s.turn();
+    s.restart();
+    const read = countRead(s.store, 'runs');
+    s.turn();
+    expect(read()).toBe(1);
+    while (s.isBusy) s.turn();
+    expect(read()).toBe(299);
+    const jobs = s.created.length;
+    for (const [name, kind] of [
+      ['echo', 'plugin'],
+      ['fan', 'pipeline'],
+    ] as const) {
+      s.resume(name, kind);
+      expect(s.isBusy).toBe(false);
+    }
+    s.resume('', 'system');
+    expect([s.isBusy, s.created.length]).toEqual([true, jobs]);
+    s.resume('chain');
+    s.finish();
+    expect(ids.map(id => resultOf(s.jobs.get(id)!))).toEqual(ids.map((_, n) => ({ n })));
+    expect(s.leftovers()).toBe(0);
   });
 
   it('lets a run fail that holds something', () => {

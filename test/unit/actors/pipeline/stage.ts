@@ -2,7 +2,7 @@
 
 import type { EndedRun, JobCalls, JobsSettled, NewJobs, SettledJob } from '../../../../actors/job/protocol.ts';
 import type { JobGroup, Status, TerminalStatus } from '../../../../actors/job/records/job.ts';
-import type { Pause } from '../../../../actors/job/records/pause.ts';
+import type { Pause, PauseKind } from '../../../../actors/job/records/pause.ts';
 import { type PipelineActor, startPipelineActor } from '../../../../actors/pipeline/actor.ts';
 import type { PipelineMessage, StartRun } from '../../../../actors/pipeline/protocol.ts';
 import { type Body, bodyPart, encodeBody } from '../../../../runtime/host/wire/outcome.ts';
@@ -133,10 +133,10 @@ export class Stage {
     this.turn(turn => this.#actor.reconfigure(configOf(this.#options), turn));
   }
 
-  /** The pause of a pipeline ends. */
-  resume(pipeline: string): void {
-    this.paused.delete(pipeline);
-    this.turn(() => this.#actor.resumed([{ kind: 'system', name: '', command: null }]));
+  /** The pause of a pipeline ends; or, with `kind`, another one. */
+  resume(name: string, kind: PauseKind = 'pipeline'): void {
+    this.paused.delete(name);
+    this.turn(() => this.#actor.resumed([{ kind, name, command: null }]));
   }
 
   /** Calls a pipeline; the run's id, or the refusal. */
