@@ -233,7 +233,7 @@ export class JobAcceptor {
 
 /** Whether the service is paused, but at least one job of the block is exempt from the pause (exempt.ts). */
 function hasExempt({ pauses, openRuns }: JobState, { groups }: BlockBuilder): boolean {
-  return pauses.isOfService && groups.some(({ run }) => run !== null && openRuns.exemptSince(run.run) !== null);
+  return pauses.haveExemptions && groups.some(({ run }) => run !== null && openRuns.exemptSince(run.run) !== null);
 }
 
 export function refusedBy({ untilUs }: Pause): RefusedWork {

@@ -18,6 +18,7 @@ import {
 } from '../job/records/job.ts';
 import { keyText } from '../job/records/open.ts';
 import { taggedWith } from '../job/records/options.ts';
+import { hasExemptions } from '../job/records/pause.ts';
 import type { WorkNode, WorkStep } from './definition/compile.ts';
 import { DefinitionVersions } from './definition/definition-versions.ts';
 import { Descendants } from './descendants.ts';
@@ -185,7 +186,7 @@ export class RunTable {
   /** Whether a pause holds the run: its tokens stop at the next step. */
   isPaused(run: Run): boolean {
     const pause = this.jobs.pauseOf(run.version.name);
-    if (pause?.kind !== 'system') return pause !== null;
+    if (pause === null || !hasExemptions(pause)) return pause !== null;
     return exemptSince(run, id => this.runs.find(keyText(id))) === null;
   }
 

@@ -20,7 +20,7 @@ const afterBlocks = Buffer.alloc(blockKeyBytes, 0xff);
 /** Finds jobs that wait in held lanes but are exempt from the pause of the service. For instance, they were queued before the pause began. */
 export class ExemptJobs {
   readonly #state: JobState;
-  /** Whether the service was paused at the last call of `step`. */
+  /** Whether the service was paused, with exemptions, at the last call of `step`. */
   #isPaused = false;
   /** The key at which the search among the deadlines of runs continues; null: the search is complete. */
   #from: Uint8Array | null = start;
@@ -33,7 +33,7 @@ export class ExemptJobs {
   step(turn: Turn): boolean {
     const { pauses, isLoaded } = this.#state;
     const wasPaused = this.#isPaused;
-    this.#isPaused = pauses.isOfService;
+    this.#isPaused = pauses.haveExemptions;
     if (!this.#isPaused) {
       if (wasPaused) this.#giveBack();
       this.#from = start;

@@ -1,5 +1,6 @@
 // A pause of the whole service does not hold the phases of cancelled runs, nor the runs that these phases call. The jobs of these phases
-// and runs are exempt. Because the pause holds the lanes of exempt jobs, each of these jobs runs alone in a quarantine host.
+// and runs are exempt, but not in a restored state. Because the pause holds the lanes of exempt jobs, each of these jobs runs alone in a
+// quarantine host.
 import type { JobId } from '../../../runtime/ids.ts';
 import { readable } from '../../../runtime/store/set-aside.ts';
 import type { JobState } from '../job-state.ts';
@@ -10,7 +11,7 @@ type JobPlace = Pick<OpenAttempt, 'open' | 'index'>;
 
 /** Whether the service is paused, but the pause does not hold this job. Does not load the job's block into memory. */
 export function isExempt(state: JobState, job: JobPlace): boolean {
-  if (!state.pauses.isOfService) return false;
+  if (!state.pauses.haveExemptions) return false;
   const run = job.open.block ? state.runOf(job) : storedRunOf(state, job);
   return run !== null && state.openRuns.exemptSince(run) !== null;
 }

@@ -9,6 +9,7 @@ import type { Hold } from '../records/hold.ts';
 import {
   decodePause,
   encodePause,
+  hasExemptions,
   isRestoreHold,
   type Pause,
   type PauseTarget,
@@ -90,9 +91,11 @@ export class Pauses {
     return this.#known.get(pauseKey({ kind: 'plugin', name, command: null })) ?? null;
   }
 
-  /** Whether the whole service is paused. */
-  get isOfService(): boolean {
-    return this.#known.size > 0 && this.#find(system) !== null;
+  /** Whether the whole service is paused, and jobs can be exempt from this pause (exempt.ts). */
+  get haveExemptions(): boolean {
+    if (this.#known.size === 0) return false;
+    const pause = this.#find(system);
+    return pause !== null && hasExemptions(pause);
   }
 
   /** The pause of a restored state that nobody has resumed yet. Null: there is none. */

@@ -37,6 +37,11 @@ export function isRestoreHold({ kind, by }: Pause): boolean {
   return kind === 'system' && by === restoreName;
 }
 
+/** Whether this is a pause of the whole service under which jobs can be exempt (exempt.ts). In a restored state no job is exempt. */
+export function hasExemptions({ kind, by }: Pause): boolean {
+  return kind === 'system' && by !== restoreName;
+}
+
 /** The `by` of the pauses that breakers begin. */
 export const breakerName = 'breaker';
 

@@ -12,7 +12,7 @@ import { latestAttempt } from '../records/attempts.ts';
 import { findBlock, groupOf } from '../records/block.ts';
 import { headgatePlugin, pipelinePlugin } from '../records/job.ts';
 import { attemptOf } from '../records/open.ts';
-import { pauseText } from '../records/pause.ts';
+import { hasExemptions, pauseText } from '../records/pause.ts';
 import { storedTimes } from '../records/rescheduled.ts';
 import { isInFlight } from '../records/retry.ts';
 import { openOf } from '../views/job-view.ts';
@@ -44,7 +44,7 @@ export function waitsOf(state: JobState, { pause }: Dispatcher, id: JobId, nowUs
   const runAtUs = times?.runAtUs ?? 0;
   if (open.plugin === pipelinePlugin) {
     const pause = state.pauses.ofPipeline(open.command);
-    const isHeld = pause !== null && !(pause.kind === 'system' && state.openRuns.exemptSince(id) !== null);
+    const isHeld = pause !== null && !(hasExemptions(pause) && state.openRuns.exemptSince(id) !== null);
     if (!isHeld) return { reason: 'children', detail: 'its jobs have not all settled', sinceUs: runAtUs };
     const { untilUs } = pause;
     const sinceUs = Math.max(pause.sinceUs, runAtUs);

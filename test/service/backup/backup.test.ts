@@ -31,9 +31,13 @@ import { worker } from '../gateway/sources.ts';
 import { until } from '../gateway/until.ts';
 
 const key = canary('webhook key');
+const gated = (gate: string) => [{ uses: 'worker', with: { gate } }];
 const settings: Settings = {
   plugins: { worker },
-  pipelines: [{ name: 'pair', on: 'pair', steps: [{ uses: 'worker', foreach: 'payload.list' }] }],
+  pipelines: [
+    { name: 'pair', on: 'pair', steps: [{ uses: 'worker', foreach: 'payload.list' }] },
+    { name: 'cleaned', steps: gated('work'), finally: gated('clean') },
+  ],
   schedules: [{ id: 'often', plugin: 'worker', every: '1s', if_running: 'allow', payload: { name: 'often' } }],
   tokens: [{ name: 'hook', key }],
   webhooks: {
@@ -167,6 +171,31 @@ test('a restored state is paused until it is resumed, and then runs what was ack
   expect(other.notesOf(ended[0]!)).toEqual([]);
   expect((await deliver(other)).status).toBe(202);
   expect((await other.call('GET', '/system/selfcheck')).body).toMatchObject({ status: 'ok' });
+});
+
+test('a restored state holds the phases of cancelled runs until it is resumed', async () => {
+  const original = new Gateway(settings);
+  onTestFinished(() => original.discard());
+  await original.start();
+  const lastJob = async (run: string, of: Gateway) => (await of.tree(run)).at(-1)!.job_id;
+  const runs = [await original.run('cleaned'), await original.run('cleaned')] as const;
+  for (const run of runs) await original.noted('start', await lastJob(run, original));
+  // One run is cancelled before the backup, and the other one in the restored state.
+  await original.call('POST', `/job/${runs[0]}/cancel`);
+  const clean = await until('finally has begun', async () => (await original.tree(runs[0]))[2]?.job_id);
+  await original.noted('start', clean);
+  const path = join(out, 'cancelled');
+  expect((await headgate(['backup', path, '--config', original.directory])).status).toBe(0);
+
+  const copy = await restored(path);
+  await copy.call('POST', `/job/${runs[1]}/cancel`);
+  for (const id of [...runs, clean]) await copy.waiting(id, 'paused');
+  expect([(await copy.tree(runs[1])).length, copy.journal()]).toEqual([2, []]);
+  copy.open('clean');
+  await copy.call('POST', '/control/system/resume', {});
+  for (const { status } of await copy.allSettled(runs)) expect(status).toBe('cancelled');
+  const ran = [{ what: 'start' }, { what: 'end' }];
+  for (const run of runs) expect(copy.notesOf(await lastJob(run, copy))).toMatchObject(ran);
 });
 
 test('--resume starts it at once; a state that exists is refused', async () => {
