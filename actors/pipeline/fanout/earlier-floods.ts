@@ -5,7 +5,7 @@ import type { JobId } from '../../../runtime/ids.ts';
 import { packedNull, unpack } from '../../../runtime/packing.ts';
 import { contentsOf, listCount } from '../../../runtime/splice.ts';
 import { keyText } from '../../job/records/open.ts';
-import { type Cursor, cursorKey, type Origin, originKeyBytes } from '../records/deferred-event.ts';
+import { type Cursor, cursorKey, isOfEarlierFlood, type Origin } from '../records/deferred-event.ts';
 import type { RunTable } from '../run-table.ts';
 import type { Expansion } from './expansion.ts';
 
@@ -15,9 +15,11 @@ import type { Expansion } from './expansion.ts';
  */
 export function adoptFloods(table: RunTable, expansion: Expansion, bodyOf: (job: JobId) => Body): void {
   const { reader, setAside, batch } = table;
-  for (const { key, value } of [...reader.scan('emissions', {})]) {
-    if (key.length > originKeyBytes) continue;
-    const origin = setAside.read('emissions', key, () => unpack<Origin>(value));
+  // The values of all other waiting events stay unread, because they may take much memory.
+  const keys: Buffer[] = [];
+  for (const key of reader.keys('emissions', {})) if (isOfEarlierFlood(key)) keys.push(Buffer.from(key));
+  for (const key of keys) {
+    const origin = setAside.read('emissions', key, () => unpack<Origin>(reader.get('emissions', key)!));
     if (!origin?.place) continue;
     const { job, plugin, depth, context, place } = origin;
     const begun = reader.get('emissions', cursorKey(key));

@@ -46,7 +46,7 @@ export const originKeyBytes = jobIdBytes + 1;
  * (earlier versions).
  */
 export function rootOfWaiting(key: Uint8Array, value: Uint8Array): JobId | null {
-  if (key.length > originKeyBytes || key[jobIdBytes] === 1) return null;
+  if (key.length > originKeyBytes || isOfEarlierFlood(key)) return null;
   return rootOf(unpack<Origin>(Buffer.from(value)));
 }
 
@@ -61,6 +61,11 @@ export function originKey({ job, place, hook }: Origin): Uint8Array {
 
 export function startKey(job: JobId): Uint8Array {
   return Buffer.concat([job, Buffer.of(0)]);
+}
+
+/** Whether the key is that of an origin whose events become tokens of a run (earlier versions). */
+export function isOfEarlierFlood(key: Uint8Array): boolean {
+  return key.length === originKeyBytes && key[jobIdBytes] === 1;
 }
 
 /** The key of the cursor: the key of the origin, then 0. */

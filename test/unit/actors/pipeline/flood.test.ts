@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import { eventsPerTurnMax } from '../../../../actors/pipeline/events/deferred-events.ts';
 import { formatId, parseId } from '../../../../runtime/ids.ts';
 import { pack, unpack } from '../../../../runtime/packing.ts';
+import { countRead } from '../../../support/count-read.ts';
 import { payloads, plugins } from './cast.ts';
 import { resultOf, Stage } from './stage.ts';
 
@@ -125,6 +126,20 @@ it('is read once as long as it does not take too much memory; else it is read ag
     expect(s.bodiesRead > 3).toBe(isReadAgain);
     expect(s.leftovers()).toBe(0);
   }
+});
+
+it('is not read by the first turn after a start, while it has to wait', () => {
+  const s = new Stage({ plugins, pipelines, openRunsMax: 1 });
+  for (let n = 0; n < 300; n++) s.submit('emit', { events: flood.slice(0, 1) });
+  s.work();
+  expect(s.openRuns).toBe(1);
+  s.restart();
+  const read = countRead(s.store, 'emissions');
+  s.turn();
+  expect(read()).toBe(0);
+  s.finish();
+  expect(s.of('text').length).toBe(300);
+  expect(s.leftovers()).toBe(0);
 });
 
 it('of a run goes on where an earlier version left it: as one fan-out', () => {
