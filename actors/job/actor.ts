@@ -377,6 +377,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
       if (idempotency.keys.sweep(turn)) turn.after(() => self({ kind: 'wake' }));
       state.close(turn);
       runs.close();
+      retention.close();
       setAlarm(turn);
     },
   };

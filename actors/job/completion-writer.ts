@@ -28,6 +28,7 @@ import type { JobGroup } from './records/job.ts';
 import { isNeverStarted, JournalPage, newestCommitUs, usKey } from './records/journal.ts';
 import { byCommandKey, unsuccessfulKey } from './records/list-indexes.ts';
 import { NameTableWriter } from './records/name-table.ts';
+import { SettledInOpen } from './retention/settled-in-open.ts';
 
 /** The maximum size of a plugin's packed state. */
 export const stateBytesMax = 2 ** 20;
@@ -75,6 +76,7 @@ export class CompletionWriter {
   #last: { readonly plugin: string; readonly command: string; readonly account: CommandCounters } | null = null;
   /** The number of settled jobs that are still stored, which `retention.max_jobs` limits. */
   settledKept = 0;
+  readonly settledInOpen = new SettledInOpen();
   readonly #dirty = new Set<CommandCounters>();
   readonly #states = new Map<string, { bytes: Uint8Array; dirty: boolean }>();
   readonly #attempts = new AttemptWriter();

@@ -346,6 +346,7 @@ export class JobState {
       const key = open.keyBytes;
       if (open.unsettled > 0) turn.batch.put('open', key, open.encode());
       else turn.batch.remove('open', key);
+      this.completions.settledInOpen.note(open);
       if (open.unsettled > open.delayed) continue;
       this.open.delete(open.key);
       this.release(open);

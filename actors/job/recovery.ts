@@ -33,7 +33,10 @@ export class Recovery {
   adopt(turn: Turn, adopted: ReadonlyMap<KeyText, AdoptedBlock>): void {
     this.#adopted = adopted;
     const { blocks: marked } = this.#state.cancels;
-    for (const { open, held } of adopted.values()) this.#take(turn, open, held, marked);
+    for (const { open, held } of adopted.values()) {
+      this.#state.completions.settledInOpen.note(open);
+      this.#take(turn, open, held, marked);
+    }
   }
 
   /** Reads the next blocks. Sets `isLoaded` when no blocks are left to read. */
@@ -48,7 +51,9 @@ export class Recovery {
       const name = keyText(key);
       if (this.#adopted.has(name)) continue;
       const open = this.#state.setAside.read('open', key, () => OpenBlock.decode(name, value));
-      if (open && isHosted(open.plugin)) this.#take(turn, open, noIndexes, marked);
+      if (!open) continue;
+      this.#state.completions.settledInOpen.note(open);
+      if (isHosted(open.plugin)) this.#take(turn, open, noIndexes, marked);
     }
     if (count === blocksPerTurnMax) return;
     this.#state.isLoaded = true;

@@ -53,7 +53,7 @@ type Met = { readonly key: Buffer; readonly block: Block | null; readonly isOpen
 type SweepContext = {
   readonly turn: Turn;
   readonly beforeUs: number;
-  /** The number of settled jobs in excess of `max_jobs`, excluding jobs of open runs. */
+  /** The number of settled jobs in excess of `max_jobs`, excluding those of open blocks and open runs. */
   surplus: number;
   readonly commits: Commits;
   readonly runs: OpenRuns;
@@ -77,6 +77,8 @@ export class Retention {
   #isPassing = false;
   /** The latest time in the keys of the blocks that were pruned since the start. */
   #acceptedUpToUs = 0;
+  /** The number of settled jobs that count against `max_jobs`, as of the end of the previous turn, which is what reads of the store show. */
+  #counted = 0;
 
   constructor(state: JobState) {
     this.#state = state;
@@ -87,13 +89,12 @@ export class Retention {
    * jobs, because reads show the pruned jobs until the commit.
    */
   step(turn: Turn): boolean {
-    const { config, completions, gauges, newReruns, reader, setAside } = this.#state;
+    const { config, newReruns, reader, setAside } = this.#state;
     const { jobsMs, jobsMax } = config.state.retention;
     const step: SweepContext = {
       turn,
       beforeUs: turn.nowUs - jobsMs * 1000,
-      // Jobs of open runs are kept and do not count against `max_jobs`.
-      surplus: completions.settledKept - gauges.get('settledInRuns') - jobsMax,
+      surplus: this.#counted - jobsMax,
       commits: new Map(),
       runs: new OpenRuns(reader, setAside),
       lost: new LostJobs(reader, setAside),
@@ -108,6 +109,15 @@ export class Retention {
     this.#isAtFront = !isSwept;
     for (const walk of [this.#front, this.#behind]) walk.passed = walk.open = 0;
     return !isSwept;
+  }
+
+  /** Must be called at the end of each turn. */
+  close(): void {
+    const { completions, gauges, isLoaded } = this.#state;
+    // Jobs of open blocks and open runs cannot be removed, and do not count. A job of both is subtracted twice: this keeps too many jobs
+    // rather than too few.
+    const keptByOpen = completions.settledInOpen.jobs + gauges.get('settledInRuns');
+    this.#counted = isLoaded ? completions.settledKept - keptByOpen : 0;
   }
 
   /** Advances the front. False: the front advances no further in this sweep. */

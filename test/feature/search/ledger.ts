@@ -176,21 +176,25 @@ export class Ledger {
   }
 
   #stateOf(jobsMax: number): JobState {
-    return new JobState({
+    const state = new JobState({
       reader: this.store,
       config: { pipelines: [], plugins: {}, state: { retention: { jobsMs: 1e12, jobsMax } } } as unknown as Config,
       blockKeys: this.#keys,
       random: () => 0,
       gauges: new Gauges(),
     });
+    state.isLoaded = true;
+    return state;
   }
 
   #sweep(state: JobState, retention: Retention): number {
     let turns = 0;
+    retention.close();
     for (let more = true; more; turns++) {
       this.#commit(batch => {
         more = retention.step({ nowUs: this.#nowUs, batch } as Turn);
         state.completions.close(batch);
+        retention.close();
       });
     }
     this.#completions = new CompletionWriter(this.store);

@@ -32,3 +32,33 @@ test('jobs of an open run are kept, however few max_jobs says, and go once it is
   gateway.open('last');
   await until('the run is over, and its jobs are gone', async () => (await total('plugin=echo&command=handle')) <= 100);
 });
+
+test.each([
+  ['jobs', '/plugin/worker/handle/batch'],
+  ['runs', '/pipeline/single/batch'],
+])('a batch of %s of which one has not ended leaves max_jobs others', async (_, path) => {
+  const gateway = await startGateway({
+    state: { retention: { max_jobs: 20 } },
+    plugins: { echo, worker },
+    pipelines: [{ name: 'single', steps: [{ id: 'only', uses: 'worker' }] }],
+  });
+  const count = 60;
+  const payloads = Array.from({ length: count }, (_, n) => (n === 0 ? { gate: 'late' } : {}));
+  expect((await gateway.call('POST', path, { payloads })).status).toBe(202);
+  await gateway.noted('end', count - 1);
+  const total = async () => Number((await gateway.call('GET', '/jobs?plugin=echo')).body['total']);
+  /** Runs more jobs, one after another, so that each has a block of its own. */
+  const swept = async () => {
+    for (let n = 0; n < 40; n++) await gateway.finished('echo/handle');
+    await until('a sweep has removed the oldest', async () => (await total()) <= 20);
+    expect(await total()).toBe(20);
+  };
+  await swept();
+  await gateway.restart();
+  await swept();
+  gateway.open('late');
+  await gateway.noted('end', count);
+  await swept();
+  await until('the batch is gone', async () => Number((await gateway.call('GET', '/jobs')).body['total']) === 20);
+  expect((await gateway.call('GET', '/system/selfcheck')).body['failures']).toEqual([]);
+});
