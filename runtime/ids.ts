@@ -15,9 +15,12 @@ export const jobIdBytes = 16;
 /** Creates block keys in ascending order, even if the clock goes back. */
 export type BlockKeys = { next(nowMs: number): BlockKey };
 
-/** `newest`: the largest key of a stored block, if there is one. The new keys are larger. */
-export function makeBlockKeys(random32: () => number, newest?: BlockKey): BlockKeys {
-  let lastMs = newest ? blockKeyMs(newest) + 1 : 0;
+/**
+ * `newest`: the largest key of a stored block, if there is one. `prunedMs`: the keys of removed blocks have this time or earlier ones. The new
+ * keys are larger.
+ */
+export function makeBlockKeys(random32: () => number, newest?: BlockKey, prunedMs = -1): BlockKeys {
+  let lastMs = Math.max(newest ? blockKeyMs(newest) : -1, prunedMs) + 1;
   let counter = 0;
   return {
     next(nowMs) {

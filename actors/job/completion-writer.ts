@@ -25,7 +25,7 @@ import {
   subtractPruned,
 } from './records/counts.ts';
 import type { JobGroup } from './records/job.ts';
-import { isNeverStarted, JournalPage, newestCommitUs, usKey } from './records/journal.ts';
+import { isNeverStarted, JournalPage, newestCommitUs, readPruneMark, usKey } from './records/journal.ts';
 import { byCommandKey, unsuccessfulKey } from './records/list-indexes.ts';
 import { NameTableWriter } from './records/name-table.ts';
 import { SettledInOpen } from './retention/settled-in-open.ts';
@@ -81,7 +81,7 @@ export class CompletionWriter {
   readonly #states = new Map<string, { bytes: Uint8Array; dirty: boolean }>();
   readonly #attempts = new AttemptWriter();
   readonly #page = new JournalPage();
-  /** The newest time in the journal; 0: it is empty. */
+  /** The newest time in the journal, or the time of its newest value that was removed, if that is later. 0: the journal was always empty. */
   journalUs: number;
   /** The number of jobs that this turn has accepted, plus the number of attempts that it has ended. */
   #changes = 0;
@@ -97,7 +97,7 @@ export class CompletionWriter {
       this.#open(plugin, command, counts);
       this.settledKept += settledOf(counts);
     }
-    this.journalUs = newestCommitUs(reader) ?? 0;
+    this.journalUs = Math.max(newestCommitUs(reader) ?? 0, readPruneMark(reader).upToUs);
   }
 
   get counts(): readonly CommandTotals[] {

@@ -10,6 +10,7 @@ import { endedHostsMax, isolationMs } from '../../actors/job/dispatch/quarantine
 import { Gauges } from '../../actors/job/gauges.ts';
 import type { ActorsRestarted } from '../../actors/job/protocol.ts';
 import { newestBlock } from '../../actors/job/records/block.ts';
+import { readPruneMark } from '../../actors/job/records/journal.ts';
 import type { LedgerPulse } from '../../actors/job/reports/report-protocol.ts';
 import { settleAbandoned } from '../../actors/vault/abandoned.ts';
 import type { PruneAudit } from '../../actors/vault/protocol.ts';
@@ -141,7 +142,8 @@ function run({ config: first, gauges: shared, commits, loopDelay, umask, vaultKe
     link.flush();
   }
   const store = meter.over(opened, () => gauges.get('changes'));
-  const blockKeys = makeBlockKeys(() => randomInt(2 ** 32), newestBlock(store));
+  const prunedMs = Math.floor(readPruneMark(store).upToUs / 1000);
+  const blockKeys = makeBlockKeys(() => randomInt(2 ** 32), newestBlock(store), prunedMs);
   const setAside = new SetAside(record => log('error', 'a record cannot be used: it is set aside', record));
 
   const lifecycle = new ActorLifecycle({

@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import { startClocked } from '../../service/gateway/clock.ts';
 import { echo } from '../../service/gateway/sources.ts';
+import { until } from '../../service/gateway/until.ts';
 
 test('shows what ends from then on', async () => {
   const { gateway, clock } = await startClocked('2099-06-01T02:00:00Z', { plugins: { echo } });
@@ -18,4 +19,29 @@ test('shows what ends from then on', async () => {
   await expect.poll(() => samples('since=2099-05-31T23:00:00Z')).toBe(6);
   expect(await samples('')).toBe(6);
   expect(await samples('since=2099-05-31T23:00:00Z&to=2099-06-01T00:30:00Z')).toBe(0);
+});
+
+test('what ends from then on is in the index, also if retention has removed all that ended before', async () => {
+  const short = { plugins: { echo }, state: { retention: { jobs: '1s' } } };
+  const { gateway, clock } = await startClocked('2099-06-01T02:00:00Z', short);
+  const count = async (path: string) => Number((await gateway.call('GET', path)).body['total']);
+  const submit = async (command: string, text: string) => {
+    const call = { payload: { text }, tags: { time: text } };
+    const { status, body } = await gateway.call('POST', `/plugin/echo/${command}`, call);
+    expect(status).toBe(202);
+    return String(body['job_id']);
+  };
+  await submit('handle', 'early');
+  await until('the job is removed', async () => (await count('/jobs')) === 0);
+  await gateway.kill9();
+  clock.set('2099-06-01T00:00:00Z');
+  gateway.write({ plugins: { echo } });
+  await gateway.start();
+  const job = await gateway.settled(await submit('say', 'late'));
+  expect(Date.parse(job.completed_at!)).toBeGreaterThan(Date.parse('2099-06-01T02:00:00Z'));
+  await expect.poll(() => count('/job-logs?query=late')).toBe(1);
+  await expect.poll(() => count('/jobs?tag=time:late')).toBe(1);
+  const steps = async () => (await gateway.call('GET', '/stopwatch/echo?step=say.run')).body['steps'];
+  await expect.poll(steps).toMatchObject([{ sample_count: 1 }]);
+  expect((await gateway.call('GET', '/system/selfcheck')).body['failures']).toEqual([]);
 });

@@ -5,6 +5,7 @@ import type { HostSlot } from '../../../actors/job/dispatch/host-slot.ts';
 import { OutstandingFrames } from '../../../actors/job/dispatch/outstanding-frames.ts';
 import { Gauges } from '../../../actors/job/gauges.ts';
 import { newestBlock } from '../../../actors/job/records/block.ts';
+import { readPruneMark } from '../../../actors/job/records/journal.ts';
 import type { Unlock } from '../../../actors/vault/unlock-key.ts';
 import type { Config } from '../../../config/config.ts';
 import type { PluginHost } from '../../../runtime/host/wire/plugin-host.ts';
@@ -71,7 +72,8 @@ export class Ledger {
     const { store, dice, time, nowUs } = outside;
     this.#startedMs = Math.floor(nowUs() / 1000);
     let workedMs = 0;
-    this.#blockKeys = makeBlockKeys(() => Math.floor(dice.next() * 2 ** 32), newestBlock(store));
+    const prunedMs = Math.floor(readPruneMark(store).upToUs / 1000);
+    this.#blockKeys = makeBlockKeys(() => Math.floor(dice.next() * 2 ** 32), newestBlock(store), prunedMs);
     const setAside = new SetAside(record => outside.log('a record is set aside', record));
     this.#lifecycle = new ActorLifecycle({
       store,
