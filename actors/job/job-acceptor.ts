@@ -104,8 +104,8 @@ export class JobAcceptor {
 
   /** Whether the plugin is held, or some of its commands have held jobs. Then a new job may have to wait, too. */
   #mayWait(plugin: string): boolean {
-    const { hold, heldByCommand, counted } = this.#state.lane(plugin);
-    return hold !== null || counted > 0 || [...heldByCommand.values()].some(({ waiting }) => waiting > 0);
+    const { hold, heldByCommand, ofPaused } = this.#state.lane(plugin);
+    return hold !== null || ofPaused > 0 || [...heldByCommand.values()].some(({ waiting }) => waiting > 0);
   }
 
   #unknown({ plugin, command }: NewCalls): Refusal | null {

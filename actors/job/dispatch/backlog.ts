@@ -4,36 +4,24 @@ import { firstAttempt, type OpenAttempt } from '../open-attempt.ts';
 import type { OpenBlock } from '../records/open.ts';
 import { AttemptQueue, Queue } from './queues.ts';
 
-const noCommands: ReadonlySet<string> = new Set();
-
 export class Backlog {
   readonly blocks = new Queue<OpenBlock>();
   /** Jobs that are dispatched before the jobs of `blocks`: retries, returned jobs, suspects, and other jobs that were queued one by one. */
   readonly attempts = new AttemptQueue();
   /** The number of jobs that wait in `attempts` and `blocks`. */
   waiting = 0;
-  /** The number of waiting jobs of the commands that the last call of `countOnly` named. */
-  counted = 0;
-  #countedCommands: ReadonlySet<string> = noCommands;
+  /** The numbers of waiting jobs by command. */
+  readonly #byCommand = new Map<string, number>();
 
-  /**
-   * From now on, `counted` is the number of waiting jobs of exactly these commands. If the commands change, all waiting jobs are counted
-   * again.
-   */
-  countOnly(commands: ReadonlySet<string>): void {
-    const before = this.#countedCommands;
-    this.#countedCommands = commands;
-    if (commands.size === before.size && [...commands].every(command => before.has(command))) return;
-    this.counted = 0;
-    if (commands.size === 0) return;
-    for (const { open } of this.attempts) if (commands.has(open.command)) this.counted++;
-    for (const open of this.blocks) if (commands.has(open.command)) this.counted += open.untouched;
+  /** The number of waiting jobs of this command. */
+  waitingOf(command: string): number {
+    return this.#byCommand.get(command) ?? 0;
   }
 
   /** Counts jobs of this command that begin to wait, or, if `change` is negative, no longer wait. */
   changeWaiting(command: string, change: number): void {
     this.waiting += change;
-    if (this.#countedCommands.size > 0 && this.#countedCommands.has(command)) this.counted += change;
+    this.#byCommand.set(command, this.waitingOf(command) + change);
   }
 
   enqueue(open: OpenBlock): void {
@@ -88,6 +76,16 @@ export class Backlog {
     const job = this.attempts.remove(open, index);
     if (job) this.changeWaiting(job.open.command, -1);
     return job;
+  }
+
+  /** The waiting jobs of this command. Each job may be removed while the next ones are read. */
+  *jobsOf(command: string): Iterable<OpenAttempt> {
+    for (const job of this.attempts) if (job.open.command === command) yield job;
+    for (const open of this.blocks) {
+      if (open.command !== command) continue;
+      for (let index = open.next; index < open.count; index++)
+        if (!open.isSettled(index)) yield firstAttempt(open, index);
+    }
   }
 
   /** Moves the next attempt or, if no attempt waits, the next block to the other backlog. */

@@ -131,7 +131,6 @@ export class Lane extends Backlog {
   /** Pauses exactly these commands. */
   pauseCommands(paused: ReadonlyMap<string, Hold>): void {
     this.#paused = paused;
-    this.countOnly(new Set(paused.keys()));
     this.#runnable =
       paused.size === 0 ? this.#commands : new Map([...this.#commands].filter(([name]) => !paused.has(name)));
   }
@@ -146,6 +145,13 @@ export class Lane extends Backlog {
     return backlog;
   }
 
+  /** The number of jobs of paused commands that wait in the lane itself. */
+  get ofPaused(): number {
+    let jobs = 0;
+    for (const command of this.#paused.keys()) jobs += this.waitingOf(command);
+    return jobs;
+  }
+
   /** The number of jobs in the lane that wait to be dispatched, including held ones. */
   get queued(): number {
     let queued = this.waiting + this.lost.length;
@@ -158,8 +164,9 @@ export class Lane extends Backlog {
    * they have been moved to `heldByCommand`.
    */
   get held(): number {
-    if (this.hold === null && this.counted === 0 && this.heldByCommand.size === 0 && this.lost.length === 0) return 0;
-    let held = this.hold ? this.waiting : this.counted;
+    if (this.hold === null && this.#paused.size === 0 && this.heldByCommand.size === 0 && this.lost.length === 0)
+      return 0;
+    let held = this.hold ? this.waiting : this.ofPaused;
     for (const backlog of this.heldByCommand.values()) held += backlog.waiting;
     return held + this.lost.length;
   }
@@ -167,7 +174,7 @@ export class Lane extends Backlog {
   /** The number of jobs that a pause holds. */
   get paused(): number {
     if (this.hold) return this.hold.reason === 'paused' ? this.held : 0;
-    let paused = this.counted;
+    let paused = this.ofPaused;
     for (const [command, { waiting }] of this.heldByCommand)
       if (this.holdOf(command)?.reason === 'paused') paused += waiting;
     return paused;

@@ -64,6 +64,7 @@ function failHeld(state: JobState, turn: Turn, hold: Hold, max: number): number 
   const backlogs = command === null ? [lane, ...lane.heldByCommand.values()] : [lane.heldBacklog(command)];
   let ended = 0;
   for (const backlog of backlogs) ended += failBacklog(state, turn, backlog, reason, max - ended);
+  if (command !== null) ended += failOfLane(state, turn, lane, command, reason, max - ended);
   const isHeld = ({ open }: OpenAttempt): boolean =>
     open.plugin === plugin && lane.holdBesidesPauses(open.command) === hold;
   for (const list of [lane.lost, state.suspects]) {
@@ -85,6 +86,22 @@ function failBacklog(state: JobState, turn: Turn, backlog: Backlog, reason: stri
     const job = backlog.shift();
     if (!job) break;
     endUnrun(state, turn, job, reason);
+  }
+  return jobs;
+}
+
+/**
+ * Like `failBacklog`, for jobs of the command that have not been moved to its own backlog yet: their lane is paused or has no room, or they
+ * wait behind other jobs.
+ */
+function failOfLane(state: JobState, turn: Turn, lane: Lane, command: string, reason: string, jobsMax: number): number {
+  if (lane.waitingOf(command) === 0) return 0;
+  let jobs = 0;
+  for (const job of lane.jobsOf(command)) {
+    if (jobs === jobsMax) break;
+    if (!lane.withdraw(job.open, job.index)) lane.changeWaiting(command, -1);
+    endUnrun(state, turn, job, reason);
+    jobs++;
   }
   return jobs;
 }

@@ -1,7 +1,7 @@
 // Held jobs as users see them: what a job waits for, the doctor, dry runs of reloads, kills during reloads, and sandboxes.
 import { expect, test } from 'vitest';
 import type { Settings } from './configuration.ts';
-import { type Gateway, shareGateway } from './gateway.ts';
+import { type Gateway, shareGateway, startGateway } from './gateway.ts';
 import { echo, failing, worker } from './sources.ts';
 import { until } from './until.ts';
 
@@ -10,6 +10,13 @@ const retry = { max_attempts: 3, backoff_base: '24h', backoff_max: '24h' };
 const instances = { worker: { parallelism: 1 }, failing: { retry } };
 const whole: Settings = { plugins: { echo, failing, worker }, instances, pipelines };
 const without: Settings = { plugins: { echo } };
+
+const code = 'export const handle = () => ({});';
+const both = {
+  plugins: { halved: { code: `${code} export const other = handle;`, commands: { handle: {}, other: {} } } },
+};
+/** Lacks the command `other`. */
+const half = { plugins: { halved: { code, commands: { handle: {} } } } };
 
 const gateway = shareGateway(whole);
 
@@ -123,11 +130,6 @@ test('a delayed job of a missing plugin is held once its time has come', async (
 });
 
 test('a pause does not end the hold of a missing command', async () => {
-  const code = 'export const handle = () => ({});';
-  const both = {
-    plugins: { halved: { code: `${code} export const other = handle;`, commands: { handle: {}, other: {} } } },
-  };
-  const half = { plugins: { halved: { code, commands: { handle: {} } } } };
   await gateway.reload(both);
   await gateway.call('POST', '/control/plugin/halved/pause', {});
   const job = await gateway.submit('halved/other');
@@ -146,6 +148,19 @@ test('a pause does not end the hold of a missing command', async () => {
   }
   await gateway.reload(both);
   expect((await gateway.settled(job)).status).toBe('succeeded');
+});
+
+test.each(['plugin/halved', 'system'])('a pause of %s does not prolong the hold of a missing command', async target => {
+  const state = { retention: { held: '2s' } };
+  const own = await startGateway({ ...both, state });
+  await own.call('POST', `/control/${target}/pause`, {});
+  const [present, missing] = [await own.submit('halved/handle'), await own.submit('halved/other')];
+  await own.reload({ ...half, state });
+  const lastError = expect.stringMatching(/^held since 20.* and never run: the plugin halved has no command "other"$/);
+  expect(await own.settled(missing)).toMatchObject({ status: 'failed', attempt: 0, last_error: lastError });
+  await told(own, present, 'paused');
+  expect((await own.call('GET', '/analytics/queue')).body).toMatchObject({ held_count: 0, paused_count: 1 });
+  expect((await own.call('GET', '/system/selfcheck')).body).toMatchObject({ failures: [] });
 });
 
 test('an action that cancels the last held jobs of a plugin ends their hold', async () => {

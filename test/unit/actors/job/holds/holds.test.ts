@@ -120,6 +120,29 @@ it('what is held too long fails with the reason, some at a time, while others ar
   expect(world.store.count('holds')).toBe(0);
 });
 
+it('what is held too long behind other jobs of a paused plugin fails, some at a time', () => {
+  const jobs = heldMovesPerTurnMax + 10;
+  const world = new Simulation(whole, calm, dice(1));
+  const target = { kind: 'plugin', name: 'gone', command: null } as const;
+  const pause = { ...target, reason: null, by: 'test', untilUs: null, rejects: false };
+  world.tell({ kind: 'pause', replyTo: { ask: 0 }, pause });
+  world.submit('gone', 'other', {});
+  world.submit('gone', 'handle', ...Array.from({ length: jobs }, () => ({})));
+  world.reconfigure(halved);
+  settle(world);
+  world.nowUs += heldMs * 1000;
+  world.tell({ kind: 'prune' });
+  const failed = () => jobsOf(world).filter(({ status }) => status === 'failed').length;
+  world.turn();
+  expect(failed()).toBe(heldMovesPerTurnMax);
+  settle(world);
+  expect([failed(), world.store.count('holds')]).toEqual([jobs, 0]);
+  expect(world.queue().lanes.find(lane => lane.plugin === 'gone')).toMatchObject({ queued: 1, held: 1 });
+  world.tell({ kind: 'resume', replyTo: { ask: 0 }, target, by: 'test' });
+  settle(world);
+  expect(world.runs.map(({ id }) => id)).toEqual([world.accepted[0]]);
+});
+
 it('a delayed job is held from the time at which it is due, and fails when its hold has lasted long enough', () => {
   const world = new Simulation(whole, calm, dice(1));
   const startMs = world.nowUs / 1000;
