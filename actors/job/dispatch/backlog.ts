@@ -4,7 +4,11 @@ import { firstAttempt, type OpenAttempt } from '../open-attempt.ts';
 import type { OpenBlock } from '../records/open.ts';
 import { AttemptQueue, Queue } from './queues.ts';
 
+/** While the queue has at most this many blocks, blocks whose jobs have ended stay in it until their turn comes. */
+const spentBlocksMax = 1_024;
+
 export class Backlog {
+  /** Some of these blocks may have no waiting jobs any more. */
   readonly blocks = new Queue<OpenBlock>();
   /** Jobs that are dispatched before the jobs of `blocks`: retries, returned jobs, suspects, and other jobs that were queued one by one. */
   readonly attempts = new AttemptQueue();
@@ -22,6 +26,13 @@ export class Backlog {
   changeWaiting(command: string, change: number): void {
     this.waiting += change;
     this.#byCommand.set(command, this.waitingOf(command) + change);
+    if (change < 0 && this.blocks.length > spentBlocksMax) this.#dropSpent();
+  }
+
+  /** Removes the blocks without waiting jobs if more than half of the blocks must be such ones. */
+  #dropSpent(): void {
+    const inBlocks = this.waiting - this.attempts.length;
+    if (inBlocks * 2 < this.blocks.length) this.blocks.keepOnly(({ untouched }) => untouched > 0);
   }
 
   enqueue(open: OpenBlock): void {

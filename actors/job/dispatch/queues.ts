@@ -15,8 +15,20 @@ export class Queue<T> {
     return this.#items[this.#head];
   }
 
+  get length(): number {
+    return this.#items.length - this.#head;
+  }
+
+  /** Items that are removed meanwhile may still be among the next ones. */
   *[Symbol.iterator](): Iterator<T> {
-    for (let at = this.#head; at < this.#items.length; at++) yield this.#items[at]!;
+    const items = this.#items;
+    for (let at = this.#head; at < items.length; at++) yield items[at]!;
+  }
+
+  /** Removes all other items. */
+  keepOnly(isKept: (item: T) => boolean): void {
+    this.#items = [...this].filter(isKept);
+    this.#head = 0;
   }
 
   shift(): T | undefined {

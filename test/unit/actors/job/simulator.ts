@@ -191,6 +191,11 @@ export class Simulation {
     return [...this.#job.state.open.values()].filter(({ block, cachedBytes }) => block && cachedBytes === 0).length;
   }
 
+  /** The number of blocks in the queue of the plugin. */
+  queuedBlocks(plugin: string): number {
+    return this.#job.state.lanes.get(plugin)!.blocks.length;
+  }
+
   /** What a job that was accepted waits for. */
   waitsOf(id: string): Waits | null {
     this.waits = null;

@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import { heldMovesPerTurnMax } from '../../../../../actors/job/dispatch/dispatch.ts';
 import { readCounts } from '../../../../../actors/job/records/counts.ts';
 import { decodeHold, encodeHold, type Hold, holdKey } from '../../../../../actors/job/records/hold.ts';
+import type { CallOptions } from '../../../../../actors/job/records/options.ts';
 import { findJob } from '../../../../../actors/job/views/jobs.ts';
 import { selfcheck } from '../../../../../actors/job/views/selfcheck.ts';
 import type { Config, PluginInstance } from '../../../../../config/config.ts';
@@ -254,6 +255,29 @@ it('a vault that does not open holds jobs for as long as it takes, over restarts
   world.tell({ kind: 'holds_changed' });
   world.run();
   expect(jobsOf(world)).toMatchObject([{ status: 'succeeded', attempt: 1 }]);
+});
+
+it('the queue of a held plugin forgets blocks whose jobs have expired', () => {
+  const world = new Simulation(whole, calm, dice(1));
+  world.sealed.add('fast');
+  world.tell({ kind: 'holds_changed' });
+  const call = { plugin: 'fast', command: 'handle', payloads: [pack({})], submittedBy: 'test', event: null };
+  const submit = (options?: CallOptions) => {
+    world.deliver({ kind: 'submit', replyTo: { ask: 0 }, ...call, ...(options && { options }) });
+    world.turn();
+  };
+  submit();
+  for (let n = 0; n < 5_000; n++) submit({ expiresMs: 1_000 });
+  submit();
+  world.nowUs += 2_000_000;
+  world.tell({ kind: 'alarm' });
+  settle(world);
+  expect(jobsOf(world).filter(({ status }) => status === 'cancelled')).toHaveLength(5_000);
+  expect(world.queuedBlocks('fast')).toBeLessThan(2_100);
+  world.sealed.clear();
+  world.tell({ kind: 'holds_changed' });
+  settle(world);
+  expect(world.runs.map(({ id }) => id)).toEqual([world.accepted[0], world.accepted.at(-1)]);
 });
 
 it('a job that was running when the service ended waits until its command says whether it may run again', () => {
