@@ -28,12 +28,12 @@ export class RunJobs {
   readonly #filling = new Map<string, BlockBuilder>();
   /**
    * By key: blocks with open runs. A new block is added at the end of its turn, unless its runs are delayed. A block of delayed runs, or
-   * from before the start of the actors, is added when it is first read.
+   * from before the start of the actors, is added when it is first read, and removed at the end of the turn if all its runs are delayed.
    */
   readonly #open = new Map<KeyText, OpenBlock>();
   /** Blocks whose last open run has ended in this turn. Until the commit, the store still has their open records. */
   readonly #closed = new Set<KeyText>();
-  /** Blocks whose runs have times (records/options.ts) and that this turn has created or decoded. `close` releases the decoded blocks. */
+  /** Blocks whose runs have times (records/options.ts) and that this turn has created, read or decoded. `close` releases the decoded blocks. */
   readonly #timed: OpenBlock[] = [];
 
   constructor(state: JobState) {
@@ -134,12 +134,16 @@ export class RunJobs {
     const open = bytes && setAside.read('open', key, () => OpenBlock.decode(keyText(key), bytes));
     if (open?.plugin !== pipelinePlugin) return undefined;
     this.#open.set(open.key, open);
+    this.#timed.push(open);
     return open;
   }
 
   /** Must be called at the end of a turn. */
   close(): void {
-    for (const open of this.#timed.splice(0)) this.#state.release(open);
+    for (const open of this.#timed.splice(0)) {
+      this.#state.release(open);
+      if (open.delayed === open.unsettled) this.#open.delete(open.key);
+    }
     this.#closed.clear();
   }
 

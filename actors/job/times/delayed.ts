@@ -114,8 +114,11 @@ export class Delayed {
   #handle(turn: Turn, open: OpenBlock, timer: Timer): boolean {
     if (this.#left <= 0) return false;
     const isOver = this.#act(turn, open, timer);
+    const { state } = this.#options;
     // Timers may concern very many blocks, so the decoded block does not stay in memory.
-    if (open.inFlight === 0) this.#options.state.release(open);
+    if (open.inFlight === 0) state.release(open);
+    // If the jobs were rescheduled, nothing has changed, and the block leaves memory at the end of the turn.
+    if (open.delayed === open.unsettled) state.touch(open);
     return isOver;
   }
 

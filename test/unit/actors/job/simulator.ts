@@ -191,6 +191,11 @@ export class Simulation {
     return [...this.#job.state.open.values()].filter(({ block, cachedBytes }) => block && cachedBytes === 0).length;
   }
 
+  /** The number of open blocks in memory. */
+  get openBlocks(): number {
+    return this.#job.state.open.size;
+  }
+
   /** The number of blocks in the queue of the plugin. */
   queuedBlocks(plugin: string): number {
     return this.#job.state.lanes.get(plugin)!.blocks.length;

@@ -192,6 +192,17 @@ it('runs a job that was rescheduled at its new time, and its neighbours at their
   await isSound(of);
 });
 
+it('keeps no block in memory of a job that was rescheduled, when its old time has come', () => {
+  const of = world();
+  const [id] = submit(of, { delayMs: 10 * minute });
+  const runAtUs = of.nowUs + 60 * minute * 1000;
+  of.tell({ kind: 'reschedule', replyTo: { ask: 0 }, id: parseId(id!)!, runAtUs } as never);
+  pass(of, 11 * minute);
+  expect([of.openBlocks, ranOf(of, id!)]).toEqual([0, 0]);
+  pass(of, 50 * minute);
+  expect(ranOf(of, id!)).toBe(1);
+});
+
 it('leaves no timer of a job that was rescheduled to a time before its acceptance, because the clock was set back', async () => {
   const of = world();
   const [id] = submit(of, { delayMs: 10 * minute });
