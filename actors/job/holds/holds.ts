@@ -72,7 +72,8 @@ export class Holds {
           lanes.get(plugin)?.noteFreed(command, turn.nowUs);
         }
         hold.sinceUs = 0;
-      } else if (hold.sinceUs === 0) {
+      } else if (hold.sinceUs === 0 || hold.sinceUs > turn.nowUs) {
+        // If the stored beginning lies in the future, the clock was ahead then: the hold begins anew.
         hold.sinceUs = turn.nowUs;
         turn.batch.put('holds', Buffer.from(key), encodeHold(hold));
       }

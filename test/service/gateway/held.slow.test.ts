@@ -1,5 +1,6 @@
 // Held jobs as users see them: what a job waits for, the doctor, dry runs of reloads, kills during reloads, and sandboxes.
 import { expect, test } from 'vitest';
+import { startClocked } from './clock.ts';
 import type { Settings } from './configuration.ts';
 import { type Gateway, shareGateway, startGateway } from './gateway.ts';
 import { echo, failing, worker } from './sources.ts';
@@ -161,6 +162,23 @@ test.each(['plugin/halved', 'system'])('a pause of %s does not prolong the hold 
   await told(own, present, 'paused');
   expect((await own.call('GET', '/analytics/queue')).body).toMatchObject({ held_count: 0, paused_count: 1 });
   expect((await own.call('GET', '/system/selfcheck')).body).toMatchObject({ failures: [] });
+});
+
+test('a hold that began while the clock was ahead begins anew once the clock is right', async () => {
+  const state = { retention: { held: '2s' } };
+  const { gateway: own, clock } = await startClocked('2099-06-01T02:00:00Z', { ...both, state });
+  await own.call('POST', '/control/plugin/halved/pause', {});
+  const job = await own.submit('halved/other');
+  own.write({ ...half, state: { retention: { held: '1d' } } });
+  expect((await own.call('POST', '/system/reload')).status).toBe(200);
+  await own.kill9();
+  clock.set('2099-06-01T00:00:00Z');
+  own.write({ ...half, state });
+  await own.start();
+  expect(await own.settled(job)).toMatchObject({
+    status: 'failed',
+    last_error: expect.stringContaining('held since 2099-06-01T00:0'),
+  });
 });
 
 test('an action that cancels the last held jobs of a plugin ends their hold', async () => {
