@@ -11,6 +11,8 @@ export type ScreenEntry = {
   readonly scopes?: readonly string[];
   /** The key after `g` that goes to the screen. Absent: the screen is not in the navigation. */
   readonly key?: string;
+  /** The screen shows one job, run, plugin or pipeline, which the URL must name. */
+  readonly isOfOne?: true;
   /** The screen, or its module, which is loaded when the screen is first shown. */
   readonly screen: (() => JSX.Element) | { readonly load: () => Promise<() => JSX.Element> };
 };
@@ -26,12 +28,14 @@ export const screens: readonly ScreenEntry[] = [
   {
     name: 'job',
     title: 'Job',
+    isOfOne: true,
     scopes: ['jobs:status:ro', ...jobScopes],
     screen: { load: async () => (await import('./screens/job/job-screen.tsx')).JobScreen },
   },
   {
     name: 'run',
     title: 'Run',
+    isOfOne: true,
     scopes: ['jobs:tree:ro', ...jobScopes],
     screen: { load: async () => (await import('./screens/run/run-screen.tsx')).RunScreen },
   },
@@ -78,6 +82,7 @@ export const screens: readonly ScreenEntry[] = [
   {
     name: 'plugin',
     title: 'Plugin',
+    isOfOne: true,
     scopes: pluginScopes,
     screen: { load: async () => (await import('./screens/plugin/plugin-screen.tsx')).PluginScreen },
   },
@@ -90,6 +95,7 @@ export const screens: readonly ScreenEntry[] = [
   {
     name: 'pipeline',
     title: 'Pipeline',
+    isOfOne: true,
     screen: { load: async () => (await import('./screens/pipeline/pipeline-screen.tsx')).PipelineScreen },
   },
   {

@@ -16,7 +16,7 @@ function placeOf(hash: string): Place {
   const [screen, ...id] = path.split('/');
   return {
     screen: screen && !screen.includes('=') ? screen : 'now',
-    id: id.length === 0 ? null : decode(id.join('/')),
+    id: decode(id.join('/')) || null,
     query: new URLSearchParams(query),
   };
 }

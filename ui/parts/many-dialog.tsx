@@ -128,6 +128,7 @@ function ManyQuestion(props: ManyRequest & { answer: (actionId: string | null) =
             {counted === null
               ? 'Counting…'
               : `${count(counted.matched)} ${counted.matched === 1 ? 'job matches' : 'jobs match'}.`}
+            {verb !== 'rerun' && ' Jobs that have ended are left as they are.'}
           </p>
           {counted && counted.sample.length > 0 && (
             <p class="many-sample">

@@ -26,7 +26,7 @@ export function Shell(): JSX.Element {
 function SignedIn(): JSX.Element {
   const [helps, setHelps] = useState(false);
   const { screen, id } = place.value;
-  const entry = screens.find(({ name }) => name === screen);
+  const entry = screens.find(({ name, isOfOne }) => name === screen && (id !== null || !isOfOne));
   const goes = screens.flatMap(({ name, title, key }) =>
     key === undefined ? [] : [[`g ${key}`, { text: `go to ${title}`, run: () => go(href(name)) }] as const],
   );

@@ -14,10 +14,13 @@ it.each([
 });
 
 it.each([
-  [{ ...none, succeeded: 2, failed: 1 }, '2 jobs succeeded and are reused. 1 job runs again, and the steps after it.'],
+  [
+    { ...none, succeeded: 2, failed: 1 },
+    '2 jobs succeeded and are reused, but not jobs of phases. 1 job runs again, and the steps after it.',
+  ],
   [
     { ...none, succeeded: 0, reused: 1, failed: 1, cancelled: 1 },
-    '1 job succeeded and is reused. 2 jobs run again, and the steps after them.',
+    '1 job succeeded and is reused, but not jobs of phases. 2 jobs run again, and the steps after them.',
   ],
 ])('from the failed jobs, %j: %s', (counts, text) => {
   expect(rerunText(counts, 'failed')).toBe(text);

@@ -9,7 +9,7 @@ export function rerunText(counts: NonNullable<ShownJob['counts']>, from: 'start'
   const others = failed + timedOut + dead + cancelled;
   if (from === 'failed')
     return (
-      `${counted(good, 'job')} succeeded and ${good === 1 ? 'is' : 'are'} reused. ` +
+      `${counted(good, 'job')} succeeded and ${good === 1 ? 'is' : 'are'} reused, but not jobs of phases. ` +
       `${counted(others, 'job runs', 'jobs run')} again, and the steps after ${others === 1 ? 'it' : 'them'}.`
     );
   const all = good + others;

@@ -33,7 +33,7 @@ export function LogRow({ log, words, onOpen }: { log: LogView; words: string; on
       </div>
       <p class={`log-line ${error ? 'log-bad' : ''}`}>
         {line === null ? (
-          <span class="muted">{words === '' ? 'no error output' : 'found in its messages or its result'}</span>
+          <span class="muted">{words === '' ? 'no error' : 'found in its messages or its result'}</span>
         ) : (
           <Highlight text={line} words={words} />
         )}

@@ -191,7 +191,7 @@ function doctorNotices(doctor: Doctor | undefined): Notice[] {
 
 function groupNotices(groups: readonly FailureGroup[], nowMs: number): Notice[] {
   const recent = groups.filter(({ last_at }) => nowMs - Date.parse(last_at) < recentFailureMs);
-  return recent.map(({ fingerprint, plugin, command, pattern, count: jobs, last_at }) => ({
+  return recent.map(({ fingerprint, plugin, command, pattern, count: jobs, last_at, sample }) => ({
     key: `group ${fingerprint}`,
     kind: 'bad',
     text: (
@@ -204,7 +204,7 @@ function groupNotices(groups: readonly FailureGroup[], nowMs: number): Notice[] 
             failed
           </strong>
         </a>
-        : <span class="attention-pattern">{pattern}</span>
+        : <span class="attention-pattern">{jobs === 1 ? sample.message : pattern}</span>
         <span class="muted">
           {' '}
           last <Time at={last_at} />

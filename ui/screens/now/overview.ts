@@ -29,6 +29,8 @@ export type FailureGroup = {
   readonly pattern: string;
   readonly count: number;
   readonly last_at: string;
+  /** The last job. Its message is the beginning of the first line of its error. */
+  readonly sample: { readonly job_id: string; readonly message: string };
 };
 export type Overview = {
   readonly captured_at: string;

@@ -41,6 +41,18 @@ export function narrowFlows(gateway: Gateway, seeded: () => Seeded): void {
     expect([height <= 160, inside], `${height} px`).toEqual([true, 0]);
   });
 
+  test('on a page of 390 px each status of the jobs has room for a count of five digits', async () => {
+    const page = await visit(gateway, { size: { width: 390, height: 740 } });
+    await page.route('**/overview', async route => {
+      const overview = await (await route.fetch()).json();
+      await route.fulfill({ json: { ...overview, counts: { ...overview.counts, succeeded: 35_950 } } });
+    });
+    await page.goto(`${gateway.url}/ui#/jobs`);
+    const succeeded = page.getByRole('navigation', { name: 'Statuses' }).getByRole('link', { name: 'succeeded' });
+    await succeeded.getByText(/35.950/).waitFor();
+    expect(await succeeded.evaluate(node => node.scrollWidth - node.clientWidth)).toBe(0);
+  });
+
   test('the tree of a run names the step of each job, also on a page of 360 px', async () => {
     for (const width of [1440, 360]) {
       const page = await visit(gateway, { at: `#/run/${seeded().runs[0]}`, size: { width, height: 740 } });

@@ -56,7 +56,9 @@ export function runFlows(gateway: Gateway, seeded: () => Seeded): void {
     await page.getByRole('button', { name: 'Rerun failed' }).click();
     const dialog = page.getByRole('dialog', { name: /^Rerun/ });
     // The dialog says what the rerun would do.
-    await dialog.getByText('2 jobs succeeded and are reused. 1 job runs again, and the steps after it.').waitFor();
+    await dialog
+      .getByText('2 jobs succeeded and are reused, but not jobs of phases. 1 job runs again, and the steps after it.')
+      .waitFor();
     await dialog.getByLabel('From').selectOption('start');
     await dialog.getByText('The run had 3 jobs: all run again, also the 2 that succeeded.').waitFor();
     await dialog.getByLabel('From').selectOption('failed');

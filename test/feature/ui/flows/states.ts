@@ -47,7 +47,11 @@ export function stateChecks(gateway: Gateway, seeded: () => Seeded): void {
     const page = await visit(own, { expected: [/status of 404/], ...withoutPolicy });
     const all = screensOf({ runs: [unknown, unknown], job: unknown });
     const screens = all.filter(({ name }) => !['config', 'doctor', 'events', 'vault'].includes(name));
-    screens.push({ name: 'schedule', at: '#/schedules/nobody' }, { name: 'no page', at: '#/nowhere' });
+    screens.push(
+      { name: 'schedule', at: '#/schedules/nobody' },
+      { name: 'no page', at: '#/nowhere' },
+      { name: 'no id', at: '#/job/' },
+    );
     expect(await looksAt(page, own, screens)).toEqual(clean(screens));
   });
 
