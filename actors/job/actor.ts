@@ -76,6 +76,8 @@ export type JobActorOptions = JobStateOptions &
     /** Tests whether a sandbox works on this machine. Absent: every sandbox counts as available. */
     readonly trySandbox?: TrySandbox;
     readonly nowMs: number;
+    /** Replaces `Cancelling.perTurnMax`. */
+    readonly cancelledPerTurnMax?: number;
     /** Sends a message to the actor itself, for a later turn. */
     readonly self: (message: InnerMessage) => void;
     /** Requests the message `alarm` at this time, or earlier; null: no message. A new request replaces the previous one. */
@@ -112,6 +114,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
   const parts = { state, dispatcher, delayed, cancelling, acceptor, pipeline };
   const actions = new Actions(state, idempotency, openOperations(parts));
   cancelling.cancelAction = (turn, id, cancel) => actions.cancel(turn, id, cancel);
+  if (options.cancelledPerTurnMax !== undefined) cancelling.perTurnMax = options.cancelledPerTurnMax;
   const recovery = new Recovery(state, options.nowMs);
   const retention = new Retention(state);
   const exempt = new ExemptJobs(state);

@@ -23,8 +23,6 @@ import { findJob } from '../views/jobs.ts';
 import type { CancelJob, CancelReply } from './cancel-protocol.ts';
 import { endWaiting, type JobsToEnd } from './cancelled-jobs.ts';
 
-/** The maximum number of jobs that the walks (`Walk`) of one turn end or cancel, and that one call of `cancelAll` handles. */
-export const cancelledPerTurnMax = 256;
 /** The maximum number of jobs that the walks of one turn examine. */
 const examinedPerTurnMax = 16_384;
 const blocksPerScan = 16;
@@ -49,6 +47,8 @@ export class Cancelling {
   cancelAction: ((turn: Turn, id: JobId, cancel: Cancel) => void) | null = null;
   /** Ends a delayed run. False: the run is not delayed. Set by `Delayed`. */
   cancelDelayedRun: (turn: Turn, id: JobId, cancel: Cancel) => boolean = () => false;
+  /** The maximum number of jobs that the walks (`Walk`) of one turn end or cancel, and that one call of `cancelAll` handles. */
+  perTurnMax = 256;
   readonly #state: JobState;
   readonly #dispatcher: Dispatcher;
   readonly #pipeline: PipelineCalls;
@@ -97,7 +97,7 @@ export class Cancelling {
 
   /**
    * Cancels these jobs for an action or a schedule; no caller waits for an answer. Returns the outcomes of the ids that were handled,
-   * in order. If the turn runs out of time, or after `cancelledPerTurnMax` ids, the other ids are left for a later turn.
+   * in order. If the turn runs out of time, or after `perTurnMax` ids, the other ids are left for a later turn.
    */
   cancelAll(turn: Turn, ids: readonly JobId[], cancel: Cancel): OperationOutcome[] {
     const { reader, setAside } = this.#state;
@@ -106,7 +106,7 @@ export class Cancelling {
     const cancelled = new Set<string>();
     const waiting: JobsToEnd = new Map();
     for (const id of ids) {
-      if (outcomes.length > 0 && (turn.isSpent || outcomes.length >= cancelledPerTurnMax)) break;
+      if (outcomes.length > 0 && (turn.isSpent || outcomes.length >= this.perTurnMax)) break;
       let outcome: OperationOutcome = 'not_found';
       if (this.#state.find(blockOf(id))) outcome = this.#cancelJob(turn, id, cancel, waiting);
       else {
@@ -312,7 +312,7 @@ export class Cancelling {
     if (this.#walks.size > 0) {
       this.#turn = turn;
       const wanted: JobsToEnd = new Map();
-      const budget = { jobs: cancelledPerTurnMax, examined: examinedPerTurnMax };
+      const budget = { jobs: this.perTurnMax, examined: examinedPerTurnMax };
       for (const [root, walk] of this.#walks) {
         if (!this.#walk(walk, wanted, budget)) break;
         this.#walks.delete(root);

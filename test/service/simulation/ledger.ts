@@ -57,6 +57,8 @@ export class Ledger {
   readonly configs: Config[];
   readonly #outside: Outside;
   readonly #startedMs: number;
+  /** With 2, the cancel of a run usually takes several turns. */
+  readonly #cancelledPerTurnMax: number;
   readonly #outstanding = new OutstandingFrames();
   readonly #blockKeys;
   readonly #lifecycle: ActorLifecycle;
@@ -71,6 +73,7 @@ export class Ledger {
     this.configs = [outside.config];
     const { store, dice, time, nowUs } = outside;
     this.#startedMs = Math.floor(nowUs() / 1000);
+    this.#cancelledPerTurnMax = dice.pick([2, 256]);
     let workedMs = 0;
     const prunedMs = Math.floor(readPruneMark(store).upToUs / 1000);
     this.#blockKeys = makeBlockKeys(() => Math.floor(dice.next() * 2 ** 32), newestBlock(store), prunedMs);
@@ -166,6 +169,7 @@ export class Ledger {
         random: () => dice.next(),
         outstanding: this.#outstanding,
         nowMs: Math.floor(nowUs() / 1000),
+        cancelledPerTurnMax: this.#cancelledPerTurnMax,
         startHost: slot => guarded(startHost(slot), effect => this.#out(effect)),
         alarm: atUs => this.#out(() => this.#setAlarm('job', atUs)),
       },
