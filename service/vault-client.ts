@@ -8,11 +8,13 @@ const reportEveryMs = 1_000;
 const unavailable: VaultReply = { kind: 'refused', refusal: 'unavailable' };
 
 /** The part of the client that routes and admission use. */
-export type VaultCalls = Pick<VaultClient, 'adminDigest' | 'call' | 'refused' | 'unauthenticated'>;
+export type VaultCalls = Pick<VaultClient, 'adminDigest' | 'isSealed' | 'call' | 'refused' | 'unauthenticated'>;
 
 export class VaultClient {
   /** The SHA-256 of the admin token, with one character for each byte; null if no vault is open. */
   adminDigest: string | null = null;
+  /** The vault does not open: until it does, no job is dispatched. */
+  isSealed = false;
   readonly #link: () => Link;
   readonly #unauthenticated = new Map<string, number>();
   #timer: NodeJS.Timeout | null = null;
@@ -23,8 +25,9 @@ export class VaultClient {
     this.#link = link;
   }
 
-  update({ adminDigest }: VaultStatus): void {
+  update({ adminDigest, isSealed }: VaultStatus): void {
     this.adminDigest = adminDigest;
+    this.isSealed = isSealed;
   }
 
   /**

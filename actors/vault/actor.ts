@@ -37,8 +37,8 @@ export type VaultActor = Actor &
     /** Called after a reload: tries to open the vault if none is open. */
     reconfigure(): void;
     /**
-     * Writes the table of contents and the keyring if the turn has changed them. If the digest of the admin token has changed,
-     * sends the status to the main thread.
+     * Writes the table of contents and the keyring if the turn has changed them. If the status has changed, sends it to the main
+     * thread.
      */
     close(turn: Turn): void;
   };
@@ -56,7 +56,7 @@ export function startVaultActor(options: VaultActorOptions): VaultActor {
   let secretsOf = new Map<string, InstanceSecrets | null>();
   const pruning = new AuditPruning({ ...options, audit });
   open();
-  let committed = statusOf(vault);
+  let committed = statusOf(vault, isSealed);
 
   function open(): void {
     const opening = openVault(reader, options.readUnlock(), random);
@@ -97,7 +97,7 @@ export function startVaultActor(options: VaultActorOptions): VaultActor {
   /** Handles a request. Null: the request is for a pruning; the reply is sent when this pruning ends, in this turn or a later one. */
   function call(opened: Vault, { request, presented, replyTo }: VaultCall, turn: Turn): VaultReply | null {
     const about = namedIn(request);
-    if (presented !== statusOf(opened).adminDigest) {
+    if (presented !== adminDigestOf(opened)) {
       audit(turn, { ...about, actor: 'unknown', outcome: 'refused', code: 'unauthorized' });
       return { kind: 'refused', refusal: 'unauthorized' };
     }
@@ -183,8 +183,8 @@ export function startVaultActor(options: VaultActorOptions): VaultActor {
     },
     close(turn) {
       vault?.close(turn.batch);
-      const status = statusOf(vault);
-      if (status.adminDigest === committed.adminDigest) return;
+      const status = statusOf(vault, isSealed);
+      if (status.adminDigest === committed.adminDigest && status.isSealed === committed.isSealed) return;
       committed = status;
       turn.tell('edge', status);
     },
@@ -193,8 +193,12 @@ export function startVaultActor(options: VaultActorOptions): VaultActor {
 
 const unavailable: VaultReply = { kind: 'refused', refusal: 'vault_unavailable' };
 
-function statusOf(vault: Vault | null): VaultStatus {
-  return { kind: 'vault_status', adminDigest: vault && Buffer.from(vault.keyring.adminDigest).toString('latin1') };
+function statusOf(vault: Vault | null, isSealed: boolean): VaultStatus {
+  return { kind: 'vault_status', isSealed, adminDigest: vault && adminDigestOf(vault) };
+}
+
+function adminDigestOf({ keyring }: Vault): string {
+  return Buffer.from(keyring.adminDigest).toString('latin1');
 }
 
 /**

@@ -95,6 +95,8 @@ export type UnauthenticatedCalls = {
 /** To the main thread: the status of the vault, whenever the actors start and after each commit that changes the status. */
 export type VaultStatus = {
   readonly kind: 'vault_status';
+  /** The vault does not open: until it does, no job is dispatched. */
+  readonly isSealed: boolean;
   /** SHA-256 of the admin token, as a text with one character for each byte; null: no vault is open. */
   readonly adminDigest: string | null;
 };

@@ -39,6 +39,11 @@ export class Client {
     this.#tokenHint = tokenHint;
   }
 
+  /** Whether calls carry a token. */
+  get hasToken(): boolean {
+    return this.#tokens[0] !== null;
+  }
+
   async get<Answer>(
     path: string,
     form: AnswerShape<Answer>,

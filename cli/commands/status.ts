@@ -24,6 +24,7 @@ type QueueStatus = {
   readonly dead_count: number;
   readonly max_workers: number;
   readonly utilization: number;
+  readonly vault_sealed?: true;
   readonly active_jobs: readonly {
     readonly job_id: string;
     readonly plugin: string;
@@ -40,9 +41,10 @@ export const statusCommand = clientCommand<{ readonly quiet?: true }>({
   description: 'show whether the service is up, what is queued and running, and how the last 24 hours went',
   examples: ['headgate status', 'headgate status --url http://127.0.0.1:8080 --json'],
   options: [new Option('--quiet', 'print nothing; the exit status says whether the service is up (for health checks)')],
+  statuses: '0 the service is up, 3 it is up, but refuses the token',
   async run({ options, client, out }) {
     const health = await client.get<Health>('/healthz', { status: true, uptime_seconds: true, version: true });
-    if (options.quiet) return;
+    if (options.quiet) return exitStatus.ok;
     const queue = await ifAllowed<QueueStatus>(client, '/analytics/queue', {
       queue_depth: true,
       active_jobs: ['job_id'],
@@ -52,13 +54,26 @@ export const statusCommand = clientCommand<{ readonly quiet?: true }>({
     const { url } = client;
     await out.answer({ url, health, queue, summary, pauses: paused?.pauses ?? null }, () => [
       ...pausedLines(paused),
+      ...(queue?.vault_sealed ? [sealedLine] : []),
       ...healthLines(url, health),
       ...(queue ? queueLines(queue) : []),
       ...(summary ? [summaryLine(summary)] : []),
     ]);
-    if (!queue) out.note('the queue and the summary need a token with the scope *; set HEADGATE_TOKEN');
+    if (queue) return exitStatus.ok;
+    // Every valid token may ask who it is.
+    if (client.hasToken && (await ifAllowed(client, '/whoami', {})) === null) {
+      out.note('the service refuses the token: it is unknown or has expired');
+      return exitStatus.denied;
+    }
+    out.note('the queue and the summary need a token with the scope *; set HEADGATE_TOKEN');
+    return exitStatus.ok;
   },
 });
+
+const sealedLine: TerminalLine = [
+  { text: 'sealed   ', style: 'yellow' },
+  'the vault does not open: until it does, no job is dispatched; headgate doctor says why',
+];
 
 /** Resolves with the answer; null if the service refuses access to this path (401 or 403). */
 function ifAllowed<Answer>(client: Client, path: string, form: AnswerShape<Answer>): Promise<Answer | null> {

@@ -47,6 +47,9 @@ const queueSchema = Type.Object({
     }),
     { maxItems: activeJobsMax },
   ),
+  vault_sealed: Type.Optional(
+    Type.Literal(true, { description: 'The vault does not open: until it does, no job is dispatched.' }),
+  ),
   plugin_lanes: Type.Array(
     Type.Object({
       plugin: Type.String(),
@@ -85,6 +88,7 @@ const getQueue = route({
       active_jobs: queue.active.map(({ jobId, plugin, command, startedUs }) => {
         return { job_id: jobId, plugin, command, started_at: timestamp(startedUs) };
       }),
+      ...(engine.vault.isSealed && { vault_sealed: true }),
       plugin_lanes: lanes.map(({ plugin, active, queued, limit }) => {
         return { plugin, active_count: active, queued_count: queued, limit };
       }),

@@ -221,8 +221,8 @@ test.each([
 ])('%s with a wrong token ends with 3, with a service that is away with 69', async line => {
   const words = line.split(' ');
   const wrong = await callWith({ HEADGATE_TOKEN: 'wrong' }, ...words, '--json');
-  // `status` succeeds, because the health check needs no token; only the rest does.
-  if (words[0] !== 'status') expect([wrong.status, wrong.json.code]).toEqual([3, 'unauthorized']);
+  const refusal = words[0] === 'status' ? 'the service refuses the token' : 'a valid bearer token is needed';
+  expect([wrong.status, wrong.stderr]).toEqual([3, expect.stringContaining(refusal)]);
   const away = await call(...words, '--json', '--url', 'http://127.0.0.1:2');
   expect([away.status, away.json.code]).toEqual([69, 'unreachable']);
   expect(away.stderr).toContain('connection refused');

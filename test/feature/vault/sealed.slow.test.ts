@@ -4,10 +4,12 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { initVault } from '../../../cli/vault/init.ts';
 import { canary } from '../../service/canary/canary.ts';
+import { everythingToken } from '../../service/gateway/configuration.ts';
 import { Gateway } from '../../service/gateway/gateway.ts';
 import { worker } from '../../service/gateway/sources.ts';
 import { until } from '../../service/gateway/until.ts';
 import { cyclesOf } from '../../support/deep.ts';
+import { headgate } from '../cli/headgate.ts';
 import { placeIn, VaultGateway } from './service.ts';
 
 const backlog = 40;
@@ -40,6 +42,8 @@ test('a mistyped key costs the backlog nothing, and it goes on with the right on
   expect((await gateway.call('GET', '/job-logs?plugin=plain')).body['total']).toBe(0);
   // The one that was running is held, too.
   expect((await gateway.call('GET', '/analytics/queue')).body).toMatchObject({ held_count: backlog + 2 });
+  const shown = await headgate(['status'], { env: { HEADGATE_URL: gateway.url, HEADGATE_TOKEN: everythingToken } });
+  expect(shown.stdout).toMatch(/^sealed +the vault does not open: until it does, no job is dispatched/);
   // `waits_for` is missing if the ledger takes long to answer.
   const waits = async () => (await gateway.call('GET', `/job/${ids[0]}`)).body['waits_for'];
   expect(await until('the job says what it waits for', waits)).toMatchObject({
@@ -53,6 +57,7 @@ test('a mistyped key costs the backlog nothing, and it goes on with the right on
   environment['HEADGATE_VAULT_KEY'] = key;
   gateway.open('later');
   await gateway.start();
+  expect((await gateway.call('GET', '/analytics/queue')).body).not.toHaveProperty('vault_sealed');
   for (const id of ids) await gateway.settled(id);
   expect(await standing()).toEqual(['succeeded 1']);
 });
@@ -100,7 +105,10 @@ test.each(losses.slice(0, cyclesOf({ deep: losses.length, quick: 1 })))(
     });
     // Whoever takes the key away says that there is no vault.
     renameSync(vault.place.keys.file, `${vault.place.keys.file}.away`);
+    expect((await gateway.call('GET', '/analytics/queue')).body).toMatchObject({ vault_sealed: true });
     await gateway.call('POST', '/system/reload');
+    const unsealed = async () => !('vault_sealed' in (await gateway.call('GET', '/analytics/queue')).body);
+    await until('the vault is no longer sealed', unsealed);
     expect(await gateway.settled(id)).toMatchObject({ status: 'succeeded', result: { result: { names: [] } } });
     renameSync(`${vault.place.keys.file}.away`, vault.place.keys.file);
     expect(readdirSync(vault.place.statePath)).toContain('vault.key');

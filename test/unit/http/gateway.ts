@@ -214,6 +214,7 @@ export class MemoryEngine implements Engine {
   /** This gateway has no vault. */
   readonly vault: VaultCalls = {
     adminDigest: null,
+    isSealed: false,
     call: async () => ({ kind: 'refused', refusal: 'vault_unavailable' }),
     refused: async () => {},
     unauthenticated() {},
