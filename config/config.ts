@@ -246,6 +246,8 @@ export type Config = {
   readonly plugins: { readonly [instance: string]: PluginInstance };
   /** Instances with `enabled: false`. They cannot run, but they are shown (`config/view.ts`) and can be paused. */
   readonly disabledPlugins: { readonly [instance: string]: { readonly config: JsonObject } };
+  /** The names of plugins that were found but cannot be used: they are broken, or lack required keys. `warnings` say why. */
+  readonly unusablePlugins: readonly string[];
   readonly pipelines: readonly PipelineDefinition[];
   /** The entries of `schedules`, then the `schedules` of each enabled plugin. */
   readonly schedules: readonly ScheduleDefinition[];

@@ -116,6 +116,7 @@ export function readConfiguration(options: ReadOptions): ConfigReading | string 
     pluginRoots: [...new Set(roots.map(pluginRoot => pluginRoot.directory))],
     plugins: instances.plugins,
     disabledPlugins: instances.disabled,
+    unusablePlugins: [...instances.unusable.keys()].filter(name => !discovery.bundled.has(name)),
     pipelines,
     schedules,
     vault: readVault(root, state.path),

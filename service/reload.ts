@@ -30,6 +30,8 @@ export type ReloadReply =
       readonly kept: readonly string[];
       /** The jobs that are held after the reload, other than by a pause; empty if the ledger did not answer. */
       readonly held: readonly QueuedJobs[];
+      /** What the log warns of: for example plugins that are not loaded. */
+      readonly warnings: readonly string[];
     }
   /** Nothing was reloaded, because of `refuseHeld`: the new configuration would hold these jobs. Null: the ledger did not answer. */
   | { readonly kind: 'would_hold'; readonly held: readonly QueuedJobs[] | null }
@@ -158,12 +160,12 @@ export class Reload {
     this.#options.uiSessions().keepThoseOf(config.api.tokens);
     const link = this.#options.link();
     link.tell('ledger', { kind: 'reconfigure', config });
-    for (const warning of [...config.warnings, ...sealWarnings(loaded.seal)]) this.#log.warn(warning);
-    if (gap !== null) this.#log.warn(sealGap(gap));
+    const warnings = [...config.warnings, ...sealWarnings(loaded.seal), ...(gap === null ? [] : [sealGap(gap)])];
+    for (const warning of warnings) this.#log.warn(warning);
     const atUs = Date.now() * 1000;
     const fields = { plugins: Object.keys(config.plugins).length, kept: kept.join(', ') };
     this.#options.publish([{ kind: 'plain', type: 'config.reloaded', atUs, fields }, ...pluginsLoaded(config)]);
-    return { kind: 'reloaded', atUs, kept, held: [] };
+    return { kind: 'reloaded', atUs, kept, held: [], warnings };
   }
 }
 

@@ -5,7 +5,12 @@ import { clientCommand } from '../client/connect.ts';
 import { dryRunReload } from '../client/reload-dry-run.ts';
 import { exitStatus } from '../exit-status.ts';
 
-type Reloaded = { readonly status: string; readonly reloaded_at: string; readonly message: string };
+type Reloaded = {
+  readonly status: string;
+  readonly reloaded_at: string;
+  readonly message: string;
+  readonly warnings?: readonly string[];
+};
 type ReloadOptions = { readonly dryRun?: true; readonly refuseHeld?: true };
 
 export const reloadCommand = clientCommand<ReloadOptions>({
@@ -24,6 +29,7 @@ export const reloadCommand = clientCommand<ReloadOptions>({
     if (options.dryRun) return dryRunReload(client, out);
     const hold = options.refuseHeld ? '?hold=refuse' : '';
     const reloaded = await client.post<Reloaded>(`/system/reload${hold}`, { message: true });
+    out.note(...(reloaded.warnings ?? []).map(line => `warning: ${line}`));
     await out.answer(reloaded, () => [reloaded.message]);
     return exitStatus.ok;
   },

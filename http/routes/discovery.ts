@@ -163,7 +163,7 @@ const getPluginDocument = documentRoute({
   path: '/plugin/{name}/openapi.json',
   summary: 'Returns the OpenAPI document of one plugin.',
   problems: ['unknown_plugin'],
-  find: ({ config, params }) => findPlugin(config, params.name),
+  find: ({ config, params }) => findPlugin(config, params.name, null),
   make: ({ config, found }) => openapiDocument(found.name, found.manifest.version, [found], operationIdsOf(config)),
 });
 

@@ -68,7 +68,7 @@ export function findCommand(
   name: string,
   caller: Caller,
 ): FoundCommand | HttpProblem {
-  const plugin = findPlugin(config, pluginName);
+  const plugin = findPlugin(config, pluginName, caller);
   if (isProblem(plugin)) return plugin;
   const command = plugin.manifest.commands.find(each => each.name === name);
   if (!command) return problem('unknown_command', `the plugin ${plugin.name} has no command ${JSON.stringify(name)}`);

@@ -2,6 +2,7 @@
 
 import { type Config, instanceNamed, type PluginInstance } from '../../config/config.ts';
 import { Type } from '../../runtime/schema-type.ts';
+import { type Caller, may } from '../auth.ts';
 import { answerDocument } from '../cached-document.ts';
 import { commandDescription, optionalMembers, optionalMembersOf } from '../openapi/description.ts';
 import { type HttpProblem, problem } from '../problem.ts';
@@ -47,15 +48,19 @@ const getPlugin = route({
   access: anyOf('plugin:ro', 'plugin:rw'),
   problems: ['unknown_plugin'],
   answers: { 200: { description: 'The plugin.', schema: pluginSchema } },
-  find: ({ config, params }) => findPlugin(config, params.name),
+  find: ({ config, params, caller }) => findPlugin(config, params.name, caller),
   handle: ({ found }) => json(200, JSON.stringify(pluginDetail(found))),
 });
 
 export const pluginRoutes: readonly Route[] = [getPlugins, getPlugin];
 
-/** The plugin instance of this name, or 404. */
-export function findPlugin(config: Config, name: string): PluginInstance | HttpProblem {
-  return instanceNamed(config, name) ?? problem('unknown_plugin', `there is no plugin ${JSON.stringify(name)}`);
+/** The plugin instance of this name, or 404. A caller who may call the doctor learns of a plugin that was found but is not loaded. */
+export function findPlugin(config: Config, name: string, caller: Caller | null): PluginInstance | HttpProblem {
+  const plugin = instanceNamed(config, name);
+  if (plugin !== undefined) return plugin;
+  const isUnusable = config.unusablePlugins.includes(name) && caller !== null && may(caller, ['system:ro']);
+  const why = isUnusable ? ': it is not loaded; the check plugins of the doctor says why' : '';
+  return problem('unknown_plugin', `there is no plugin ${JSON.stringify(name)}${why}`);
 }
 
 function pluginDetail(plugin: PluginInstance): object {

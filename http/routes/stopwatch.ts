@@ -85,7 +85,7 @@ const getStopwatch = route({
   query: stopwatchParameters,
   problems: ['unknown_plugin'],
   answers: { 200: { description: 'Percentiles by step.', schema: stopwatchSchema } },
-  find: ({ config, params }) => findPlugin(config, params.plugin),
+  find: ({ config, params, caller }) => findPlugin(config, params.plugin, caller),
   handle(call) {
     const { config, found, query } = call;
     // After the clock was set back, attempts end at times after now. They count in the current window, too.

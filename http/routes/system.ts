@@ -19,6 +19,9 @@ const reloadSchema = Type.Object({
   message: Type.String({
     description: 'Names changed settings that need a restart, and the number of held jobs.',
   }),
+  warnings: Type.Optional(
+    Type.Array(Type.String(), { description: 'Problems that refuse nothing, such as a plugin that is not loaded.' }),
+  ),
 });
 
 const trialSchema = Type.Object({
@@ -59,7 +62,14 @@ const postReload = route({
     const rest = reply.kept.length === 0 ? '' : `; a restart is needed for ${reply.kept.join(', ')}`;
     const held = reply.held.length === 0 ? '' : `; held now: ${reply.held.map(heldLine).join(', ')}`;
     const message = `configuration reloaded${rest}${held}`;
-    return json(200, JSON.stringify({ status: 'ok', reloaded_at: timestamp(reply.atUs), message }));
+    const { warnings } = reply;
+    const body = {
+      status: 'ok',
+      reloaded_at: timestamp(reply.atUs),
+      message,
+      ...(warnings.length > 0 && { warnings }),
+    };
+    return json(200, JSON.stringify(body));
   },
 });
 

@@ -123,6 +123,7 @@ function setupOf(seed: number, generation: number): Generation {
     state: { path: '/state', retention, log: { segmentBytes: 2 ** 20, churnBytes: 2 ** 24 } },
     plugins: Object.fromEntries(cast.map(instance => [instance.name, instance])),
     disabledPlugins: {},
+    unusablePlugins: [],
     pipelines: checked.pipelines,
     schedules: schedulesOf(new Dice(seed, 'schedules')),
     vault: { keyFile: '/state/vault.key', auditRetentionMs: fixed.pick([60_000, hourMs]), auditExport: null },

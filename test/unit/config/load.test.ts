@@ -40,6 +40,7 @@ describe('an empty configuration', () => {
       pluginRoots: [join(directory, 'plugins')],
       plugins: {},
       disabledPlugins: {},
+      unusablePlugins: [],
       pipelines: [],
       schedules: [],
       ui: { enabled: true, path: '/ui' },

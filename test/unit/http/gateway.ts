@@ -104,7 +104,7 @@ export const tokens: readonly ApiToken[] = [
 export function makeConfig(): Config {
   return {
     mainFile: '/etc/headgate/config.yaml',
-    ...{ files: [], tokens: {}, pluginRoots: [], schedules: [], warnings: [] },
+    ...{ files: [], tokens: {}, pluginRoots: [], unusablePlugins: [], schedules: [], warnings: [] },
     service: {
       name: 'headgate',
       logLevel: 'debug',
@@ -203,7 +203,7 @@ export class MemoryEngine implements Engine {
   readonly hub = new Hub();
   readonly events = new EventStreams({ hub: this.hub, nowMs: Date.now, generation: () => [this.#config] });
   readonly administration: Administration = {
-    reload: async () => ({ kind: 'reloaded', atUs: startedAtMs * 1000, kept: [], held: [] }),
+    reload: async () => ({ kind: 'reloaded', atUs: startedAtMs * 1000, kept: [], held: [], warnings: [] }),
     dryRunReload: async () => ({ errors: [], warnings: [], held: [] }),
     queue: async () => null,
     summary: () => ({ queued: 0, running: 0, succeeded: 0, failed: 0, timed_out: 0, dead: 0, cancelled: 0 }),

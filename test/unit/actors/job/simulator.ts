@@ -77,6 +77,7 @@ export function config(plugins: readonly PluginInstance[], queueDepthMax = 1_000
     state: { path: '/state', retention: { jobsMs: 1e12, jobsMax: 1e9, heldMs }, log: logSizes },
     plugins: Object.fromEntries(plugins.map(instance => [instance.name, instance])),
     disabledPlugins: {},
+    unusablePlugins: [],
     pipelines: [],
     schedules: [],
   } as unknown as Config;
