@@ -79,12 +79,14 @@ export type HttpProblem = {
   /** The status of the job, if the request is refused because of this status. */
   readonly jobStatus?: string;
   readonly headers?: readonly (readonly [name: string, value: string])[];
+  /** Why, for the log; the answer does not have it. */
+  readonly reason?: string;
 };
 
 export function problem(
   code: ProblemCode,
   detail: string,
-  more?: Pick<HttpProblem, 'errors' | 'headers' | 'jobStatus'>,
+  more?: Pick<HttpProblem, 'errors' | 'headers' | 'jobStatus' | 'reason'>,
 ): HttpProblem {
   return { kind: 'problem', code, detail, ...more };
 }

@@ -105,6 +105,11 @@ export class Service {
     return this.#engine;
   }
 
+  /** The number of jobs whose code is running. */
+  get running(): number {
+    return this.#gauges.get('running');
+  }
+
   /** The SHA-256 of the vault's admin token; null if no vault is open. */
   get adminDigest(): string | null {
     return this.#vault.adminDigest;

@@ -4,6 +4,7 @@ import type { Certificates } from '../../config/section/tls.ts';
 import { makeAuthenticate } from '../../http/auth.ts';
 import { serveMetrics } from '../../http/metrics-listener.ts';
 import { perConfig } from '../../http/per-config.ts';
+import { problemStatus } from '../../http/problem.ts';
 import { makeRouteTable } from '../../http/route-table.ts';
 import { makeRouter } from '../../http/router.ts';
 import { apiRoutes } from '../../http/routes/api.ts';
@@ -133,9 +134,9 @@ export class HttpListeners implements Listeners {
         nowMs: Date.now,
         later,
         onAccepted: endpoint => requests.delivered(endpoint, 202),
-        onRejected(endpoint, status, code) {
-          requests.delivered(endpoint, status);
-          workLog.refusedDelivery(endpoint, status, code);
+        onRejected(endpoint, refusal) {
+          requests.delivered(endpoint, problemStatus(refusal));
+          workLog.refusedDelivery(endpoint, refusal);
         },
       }),
     });

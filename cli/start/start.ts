@@ -130,13 +130,20 @@ export async function start({
   });
   // A signal during startup takes effect once all parts are up.
   let isUp = false;
-  let isUnwanted = false;
   let isReloadAsked = false;
-  const stop = (): void => {
-    isUnwanted = true;
-    if (!isUp) return;
+  /** What asked first for a stop; null: nothing. */
+  let stoppedBy: { readonly signal?: NodeJS.Signals } | null = null;
+  let isStopping = false;
+  const stop = (signal?: NodeJS.Signals): void => {
+    stoppedBy ??= signal === undefined ? {} : { signal };
+    if (!isUp || isStopping) return;
+    isStopping = true;
     service.refuse();
-    void supervisor.stop().then(() => end(0));
+    log.info({ ...stoppedBy, running: service.running, graceMs }, 'stopping');
+    void supervisor.stop().then(() => {
+      log.info('stopped');
+      end(0);
+    });
   };
   // Further signals change nothing. On Ctrl-C, `npm start` sends a second SIGINT after that of the terminal.
   process.on('SIGTERM', stop);
@@ -158,7 +165,7 @@ export async function start({
     log.fatal({ err: error }, 'an internal error on the main thread: the service ends');
     listeners.fault(error);
   });
-  if (isUnwanted) stop();
+  if (stoppedBy !== null) stop();
   else if (isReloadAsked) reload();
   void ended.then(() => listeners.close());
   const url = config.api.enabled ? urlOf(config.api, listeners.port) : null;
@@ -170,7 +177,7 @@ export async function start({
   const about = { store: service.storeId, server: listeners.serverName, workers: config.service.workersMax, plugins };
   log.info({ url, webhooks, ...metrics, ...about, ...(local && { token_file: local.file }) }, 'ready');
   void service.logHeld();
-  return { config: () => service.config, url, local, ended, stop };
+  return { config: () => service.config, url, local, ended, stop: () => stop() };
 }
 
 /** Records the accepted lock, and adds the local token. */

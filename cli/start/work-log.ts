@@ -3,6 +3,7 @@
 import type { JobOrigin, Observations, ObservationType } from '../../actors/hub/protocol.ts';
 import type { Config } from '../../config/config.ts';
 import type { ControlLine, RequestLine, ServerLog } from '../../http/log.ts';
+import { type HttpProblem, problemStatus } from '../../http/problem.ts';
 import { formatId, type JobId, jobIdBytes, parseId } from '../../runtime/ids.ts';
 import type { Logger } from '../../runtime/log.ts';
 
@@ -67,9 +68,11 @@ export class WorkLog {
   }
 
   /** Logs a refused delivery of a webhook. The line contains no data from the sender. */
-  refusedDelivery(endpoint: string, status: number, code: string): void {
+  refusedDelivery(endpoint: string, refusal: HttpProblem): void {
     if (!this.#options.log.isLevelEnabled('warn') || this.#take('webhooks', 1) === 0) return;
-    this.#options.log.warn({ endpoint, status, code }, 'a webhook delivery was refused');
+    const { code, reason } = refusal;
+    const fields = { endpoint, status: problemStatus(refusal), code, ...(reason !== undefined && { reason }) };
+    this.#options.log.warn(fields, 'a webhook delivery was refused');
   }
 
   /** The log of an HTTP server. `refusals`: whether calls that get 401 or 403 are also logged as warnings. */

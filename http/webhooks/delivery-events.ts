@@ -15,7 +15,7 @@ export type DeliveryEventsOptions = {
   /** Called for every accepted delivery. */
   readonly onAccepted?: (endpoint: string) => void;
   /** Called for every refusal of which `rejected` is told, even if no event is published for it. */
-  readonly onRejected: (endpoint: string, status: number, code: ProblemCode) => void;
+  readonly onRejected: (endpoint: string, refusal: HttpProblem) => void;
 };
 
 export class DeliveryEvents {
@@ -37,7 +37,7 @@ export class DeliveryEvents {
    * `rejectedEventEveryMs` are counted and published together.
    */
   rejected(endpoint: string, refusal: HttpProblem): void {
-    this.#options.onRejected(endpoint, problemStatus(refusal), refusal.code);
+    this.#options.onRejected(endpoint, refusal);
     const key = `${endpoint} ${refusal.code}`;
     const unreported = this.#unreported.get(key);
     if (unreported === undefined) this.#publishRejected(key, endpoint, refusal, 1);

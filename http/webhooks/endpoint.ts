@@ -71,8 +71,8 @@ export function endpointRoute(endpoint: WebhookEndpoint, config: Config, deliver
       if (hasChanged(endpoint, config, call.engine.config()))
         return problem('unavailable', 'the endpoint has changed: send the delivery again');
       const bytes = call.body as Uint8Array;
-      const isSigned = verify(header => call.header(header), bytes, call.nowMs());
-      return isSigned ? take(call, bytes) : problem('forbidden', 'this delivery is refused');
+      const reason = verify(header => call.header(header), bytes, call.nowMs());
+      return reason === null ? take(call, bytes) : problem('forbidden', 'this delivery is refused', { reason });
     },
     refused: refusal => deliveryEvents.rejected(name, refusal),
   });

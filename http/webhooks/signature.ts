@@ -6,8 +6,11 @@ import { standardKeyBytes } from '../../config/section/webhook-key.ts';
 /** Returns the value of the header with this lower-case name. */
 export type HeaderOf = (name: string) => string | undefined;
 
-/** Whether a signature of these bytes was made with the endpoint's key. If the endpoint has a signed time, this time must be close to now, too. */
-export type Verify = (header: HeaderOf, body: Uint8Array, nowMs: number) => boolean;
+/**
+ * Checks that a signature of these bytes was made with the endpoint's key and, if the endpoint has a signed time, that this time is close to now.
+ * Returns null if so; otherwise what is wrong, for the log: the sender is not told.
+ */
+export type Verify = (header: HeaderOf, body: Uint8Array, nowMs: number) => string | null;
 
 /**
  * Returns the function that verifies an endpoint's signatures. The signed text consists of the values of the signed headers, each followed by a dot, and
@@ -24,17 +27,21 @@ export function makeVerify(endpoint: WebhookEndpoint, key: string): Verify {
   if (isStandard) signedHeaders.push(endpoint.idHeader!);
   if (timestamp) signedHeaders.push(timestamp.header.toLowerCase());
   return (header, body, nowMs) => {
-    const claimed = digestsOf(header(signatureHeader) ?? '');
-    if (claimed.length === 0) return false;
+    const signature = header(signatureHeader);
+    if (signature === undefined) return `the header ${signatureHeader} is missing`;
+    const claimed = digestsOf(signature);
+    if (claimed.length === 0) return `the header ${signatureHeader} has no signature of the expected form`;
     const hmac = createHmac('sha256', secret);
     for (const name of signedHeaders) {
       const value = header(name);
-      if (value === undefined) return false;
+      if (value === undefined) return `the header ${name} is missing`;
       hmac.update(`${value}.`);
     }
     const digest = hmac.update(body).digest();
     const isSigned = claimed.filter(other => timingSafeEqual(other, digest)).length > 0;
-    return isSigned && (!timestamp || isFresh(header(timestamp.header.toLowerCase())!, timestamp.toleranceMs, nowMs));
+    if (!isSigned) return 'the signature is wrong';
+    if (!timestamp || isFresh(header(timestamp.header.toLowerCase())!, timestamp.toleranceMs, nowMs)) return null;
+    return 'the timestamp is too far from now';
   };
 }
 

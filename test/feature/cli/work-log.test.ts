@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import type { JobObservations, ObservationType } from '../../../actors/hub/protocol.ts';
 import { WorkLog } from '../../../cli/start/work-log.ts';
 import type { Config } from '../../../config/config.ts';
+import { problem } from '../../../http/problem.ts';
 import type { Logger } from '../../../runtime/log.ts';
 
 function jobs(type: ObservationType, count: number): JobObservations {
@@ -41,7 +42,7 @@ test('refused calls and deliveries have lines of their own, so that nobody keeps
   const refused = { method: 'GET', route: null, status: 401, durationUs: 5, token: null, requestId: 'r' };
   const calls = workLog.serverLog(true);
   for (let call = 0; call < 3; call++) calls.refused(refused);
-  workLog.refusedDelivery('e', 403, 'forbidden');
+  workLog.refusedDelivery('e', problem('forbidden', 'refused'));
   workLog.serverLog(false).refused(refused);
   workLog.observe([jobs('job.failed', 1)]);
   expect(told).toEqual(['a call without a valid token', 'a webhook delivery was refused', 'job failed']);

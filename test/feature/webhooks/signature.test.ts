@@ -26,6 +26,10 @@ const body = Buffer.from('{"a":1}');
 const nowMs = 1_800_000_000_000;
 
 function verify(endpoint: WebhookEndpoint, key: string, headers: { readonly [name: string]: string }): boolean {
+  return faultOf(endpoint, key, headers) === null;
+}
+
+function faultOf(endpoint: WebhookEndpoint, key: string, headers: { readonly [name: string]: string }): string | null {
   return makeVerify(endpoint, key)(name => (Object.hasOwn(headers, name) ? headers[name] : undefined), body, nowMs);
 }
 
@@ -39,6 +43,26 @@ test.each([
   const time = String(nowMs / 1000 + offset);
   const signature = sign(keys.plain, `${time}.`, body);
   expect(verify(timed, keys.plain, { 'x-time': time, 'x-signature': signature })).toBe(expected);
+});
+
+test('what is wrong with a delivery is said for the log', () => {
+  const time = String(nowMs / 1000);
+  const old = String(nowMs / 1000 - 301);
+  const signed = (at: string, key = keys.plain) => ({ 'x-time': at, 'x-signature': sign(key, `${at}.`, body) });
+  const all = [
+    {},
+    { 'x-signature': 'abc' },
+    { 'x-signature': sign(keys.plain, body) },
+    signed(time, keys.other),
+    signed(old),
+  ];
+  expect(all.map(headers => faultOf(timed, keys.plain, headers))).toEqual([
+    'the header x-signature is missing',
+    'the header x-signature has no signature of the expected form',
+    'the header x-time is missing',
+    'the signature is wrong',
+    'the timestamp is too far from now',
+  ]);
 });
 
 test('a key that looks like one of Standard Webhooks is a text like any other in the plain scheme', () => {

@@ -167,6 +167,7 @@ test('a refused call is told with its route, status and the name of its token, a
   expect((await deliver(createHmac('sha256', key).update(body).digest('hex'))).status).toBe(202);
   const refused = await until('the line', () => log().find(said('a webhook delivery was refused')));
   expect(refused).toMatchObject({ level: 40, endpoint: 'news', status: 403, code: 'forbidden' });
+  expect(refused).toHaveProperty('reason', 'the header x-signature has no signature of the expected form');
   expect(log().filter(({ status }) => status === 403)).toHaveLength(2);
   for (const secret of ['no-token-of-ours', narrowToken, 'content']) expect(gateway.stderr).not.toContain(secret);
 });

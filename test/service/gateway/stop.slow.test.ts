@@ -308,6 +308,10 @@ describe('within its bounds', () => {
     expect(await state()).toBe('stopping');
     gateway.open('interrupted');
     expect(await gateway.ended).toEqual({ status: 0, signal: null });
+    expect(gateway.log.filter(({ msg }) => msg === 'stopping' || msg === 'stopped')).toMatchObject([
+      { level: 30, msg: 'stopping', signal: 'SIGINT', running: 1, graceMs: 30_000 },
+      { level: 30, msg: 'stopped' },
+    ]);
     await gateway.start();
     expect(await gateway.job(id)).toMatchObject({ status: 'succeeded', attempt: 1 });
   });
