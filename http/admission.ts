@@ -77,8 +77,9 @@ export function admit(request: AdmissionRequest, authenticate: Authenticate): Ad
   // If the path has no route for the method, 403 precedes 405: only a caller with access to another method of the path gets a 405.
   const route = known!.find(({ access }) => isOpenTo(caller, access));
   if (!route) {
-    const needed = known!.flatMap(({ access }) => (access.kind === 'scopes' ? access.anyOf : []));
-    return refused(forbidden(needed), caller);
+    const scoped = known!.flatMap(({ access }) => (access.kind === 'scopes' ? [access] : []));
+    const needed = scoped.flatMap(({ anyOf }) => anyOf);
+    return refused(forbidden(needed, scoped.find(({ also }) => also)?.also), caller);
   }
   return { kind: 'admitted', route, params: match.params, caller, wrongMethod: asked ? null : notAllowed(match.place) };
 }
@@ -99,9 +100,9 @@ function identify({ vault, config, authorization }: AdmissionRequest, authentica
   return vault ? authenticateAdmin(authorization, vault.adminDigest!) : authenticate(config, authorization);
 }
 
-/** The refusal of a caller that has none of these scopes. */
-export function forbidden(anyOf: readonly string[]): HttpProblem {
-  return problem('forbidden', `this call needs ${scopesText(anyOf)}`);
+/** The refusal of a caller that has none of these scopes. `also`: what else some calls need. */
+export function forbidden(anyOf: readonly string[], also?: string): HttpProblem {
+  return problem('forbidden', `this call needs ${scopesText(anyOf)}${also === undefined ? '' : `; ${also}`}`);
 }
 
 /** Whether the method, in lower case, only reads. */

@@ -17,18 +17,19 @@ export type Method = 'GET' | 'POST';
 
 /**
  * Who may call a route. `open`: every caller; credentials are ignored. `token`: any valid API token, whatever its scopes. `scopes`: an API token
- * with one of these scopes, or with `*`. `signed`: the handler checks the signature once the body has arrived. `vault`: the vault's admin
+ * with one of these scopes, or with `*`; `also` says in words which further scope some calls need. `signed`: the handler checks the signature once the body has arrived. `vault`: the vault's admin
  * token, which gives access to no other route. The token of a session of the dashboard counts as an API token.
  */
 export type RouteAccess =
   | { readonly kind: 'open' }
   | { readonly kind: 'signed' }
   | { readonly kind: 'token' }
-  | { readonly kind: 'scopes'; readonly anyOf: readonly ApiScope[] }
+  | ScopedAccess
   | { readonly kind: 'vault'; readonly op: VaultOp };
+export type ScopedAccess = { readonly kind: 'scopes'; readonly anyOf: readonly ApiScope[]; readonly also?: string };
 export const open: RouteAccess = { kind: 'open' };
 export const anyToken: RouteAccess = { kind: 'token' };
-export function anyOf(...scopes: readonly ApiScope[]): RouteAccess {
+export function anyOf(...scopes: readonly ApiScope[]): ScopedAccess {
   return { kind: 'scopes', anyOf: scopes };
 }
 

@@ -24,6 +24,7 @@ import { checkPayload } from '../payload.ts';
 import { type HttpProblem, isProblem, problem } from '../problem.ts';
 import { type Answer, anyOf, type BodyLimit, type HttpCall, type Route, route } from '../route.ts';
 import {
+  commandAccess,
   deadlineOf,
   eventOf,
   findCommand,
@@ -68,7 +69,7 @@ const pluginBatch = route({
   path: '/plugin/{plugin}/{command}/batch',
   section: 'Execution',
   summary: 'Runs one command of a plugin once for each payload.',
-  access: anyOf('plugin:ro', 'plugin:rw'),
+  access: commandAccess,
   query: optionParameters,
   body: batchBody,
   batch: batchLimit,

@@ -59,6 +59,12 @@ const neededFor: { readonly [type in Command['type']]: readonly ApiScope[] } = {
   write: ['plugin:rw'],
 };
 
+/** Who may call a command. A caller without any of these scopes is not told the type of the command, because it may not know that it exists. */
+export const commandAccess = {
+  ...anyOf('plugin:ro', 'plugin:rw'),
+  also: 'a command of type write needs plugin:rw or *',
+};
+
 type FoundCommand = { readonly plugin: PluginInstance; readonly command: Command };
 
 /** Returns the plugin and its command. Returns a problem if the plugin or command does not exist, or if the caller may not run the command. */
@@ -80,7 +86,7 @@ const callPlugin = route({
   path: '/plugin/{plugin}/{command}',
   section: 'Execution',
   summary: 'Runs one command of a plugin as a job.',
-  access: anyOf('plugin:ro', 'plugin:rw'),
+  access: commandAccess,
   query: { wait: waitParameter },
   body: callBody,
   notes: `${waitNotes} ${idempotencyNotes}`,

@@ -63,7 +63,7 @@ const rerunJob = route({
   path: '/job/{job_id}/rerun',
   section: 'Jobs',
   summary: 'Runs a settled job again, as a new job.',
-  access: anyOf('jobs:rw'),
+  access: { ...anyOf('jobs:rw'), also: 'the caller must also be allowed to run the command or the pipeline' },
   query: { wait: waitParameter },
   body: rerunBody,
   notes:

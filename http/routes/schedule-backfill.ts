@@ -9,10 +9,10 @@ import { idempotencyOf } from '../idempotency.ts';
 import { instant, reasonSchema, uuid } from '../openapi/schemas.ts';
 import { isProblem, mismatchProblem, type ProblemItem, problem } from '../problem.ts';
 import { refusalDetails } from '../refusal.ts';
-import { anyOf, json, type Route, route } from '../route.ts';
+import { json, type Route, route } from '../route.ts';
 import { earlierAnswer, startedAnswer } from './actions.ts';
 import { idempotencyNotes } from './execution.ts';
-import { findRunnable } from './schedules.ts';
+import { findRunnable, runAccess } from './schedules.ts';
 
 const time = (description: string) => Type.String({ format: 'date-time', description });
 
@@ -45,7 +45,7 @@ const backfillSchedule = route({
     `${backfillMax} occurrences may lie between the two times. \`GET /action/{id}\` shows the progress, and \`POST /job/{action_id}/cancel\` ends it. ` +
     'In addition to `control:rw` the caller needs a scope that may run the target. At most ' +
     `${actionsOpenMax} actions are open. ${idempotencyNotes}`,
-  access: anyOf('control:rw'),
+  access: runAccess,
   body: backfillBody,
   problems: [
     'forbidden',

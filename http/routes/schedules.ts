@@ -202,6 +202,9 @@ const getSchedulerJobs = route({
   },
 });
 
+/** Who may run the target of a schedule. */
+export const runAccess = { ...anyOf('control:rw'), also: 'the caller must also be allowed to run the target' };
+
 const runStarted = Type.Object({
   job_id: uuid,
   status: Type.Literal('queued'),
@@ -218,7 +221,7 @@ const runSchedule = route({
   notes:
     'The job has `due_at` null in `schedule`. It counts neither as an occurrence nor as a failure of the schedule, and runs beside other ' +
     `jobs of the schedule. In addition to \`control:rw\` the caller needs a scope that may run the target. ${waitNotes} ${idempotencyNotes}`,
-  access: anyOf('control:rw'),
+  access: runAccess,
   query: { wait: waitParameter },
   body: Type.Object({}, { additionalProperties: false }),
   problems: ['unknown_schedule', 'unknown_plugin', 'unknown_command', 'unknown_pipeline', ...takingProblems],

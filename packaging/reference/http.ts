@@ -1,5 +1,6 @@
 // Generates docs/reference.md from the route table, the schemas and the table of problems.
 
+import { type ApiScope, scopes } from '../../config/section/scope.ts';
 import { jsonDepthMax } from '../../http/json.ts';
 import { everywhere, problemsOf } from '../../http/openapi/route-problems.ts';
 import { problemDetails } from '../../http/openapi/schemas.ts';
@@ -15,6 +16,7 @@ export function httpPage(routes: readonly Route[]): string {
   const parts = [
     introduction,
     overview(routes),
+    writeScopes(routes),
     ...sections.flatMap(section => [
       `## ${section}`,
       ...routes.filter(route => route.section === section).map(writeRoute),
@@ -48,6 +50,33 @@ function overview(routes: readonly Route[]): string {
     return `| [\`${method} ${path}\`](#${anchor(method, path)}) | ${accessWords(access)} | ${summary} |`;
   });
   return ['| route | access | purpose |', '| --- | --- | --- |', ...rows].join('\n');
+}
+
+const scopeNotes: { readonly [S in ApiScope]?: string } = {
+  '*': 'everything except the vault',
+  'plugin:ro': 'of commands, those of type `read`',
+  'plugin:rw': 'commands of both types',
+  'jobs:result:ro': 'results, errors, stderr, payloads and contexts in the answers that other scopes permit',
+  'jobs:ro': 'as `jobs:result:ro`',
+  'jobs:rw': 'as `jobs:result:ro`',
+};
+
+/** For each scope of a token, the routes that it permits. */
+function writeScopes(routes: readonly Route[]): string {
+  const rows = scopes.map(scope => {
+    const own = routes.filter(({ access }) => access.kind === 'scopes' && access.anyOf.includes(scope));
+    const only = scope === '*' ? 'only with it: ' : '';
+    const named = own.map(({ method, path }) => `[\`${method} ${path}\`](#${anchor(method, path)})`).join(', ');
+    const note = scopeNotes[scope] ?? '';
+    return `| \`${scope}\` | ${note}${note === '' || named === '' ? '' : '; '}${only}${named} |`;
+  });
+  return `## Scopes
+
+What a token with one scope permits, besides open routes, and routes that any token may call.
+
+| scope | permits |
+| --- | --- |
+${rows.join('\n')}`;
 }
 
 /** The anchor of a route's heading, as common Markdown renderers derive it. */
@@ -98,7 +127,8 @@ function needsWords(access: RouteAccess): string {
   if (access.kind === 'token') return 'Requires any valid token.';
   if (access.kind === 'vault') return 'Requires the admin token of the vault.';
   const words = accessWords(access);
-  return `Requires ${words.includes(',') ? 'one of' : 'the scope'} ${words}.`;
+  const also = access.kind === 'scopes' && access.also !== undefined ? `; ${access.also}` : '';
+  return `Requires ${words.includes(',') ? 'one of' : 'the scope'} ${words}${also}.`;
 }
 
 function queryTable({ query }: Route): string[] {

@@ -35,6 +35,8 @@ function ask(request: string, { token = 'root-token', type, body, headers }: Ask
 
 const large = `{"payload":{"text":"${'x'.repeat(bodyBytesMax)}"}}`;
 const unknownId = '018bcfe5-6800-7000-8000-0000ffffffff';
+const wholeNeed =
+  /^this call needs one of the scopes plugin:ro, plugin:rw, \*; a command of type write needs plugin:rw or \*$/;
 type Row = readonly [request: string, given: Ask, status: number, code: string, detail?: RegExp];
 const table: readonly Row[] = [
   ['GET /nowhere', { token: null }, 401, 'unauthorized'],
@@ -104,6 +106,10 @@ const table: readonly Row[] = [
   ['DELETE /plugin/absent/openapi.json', { token: null }, 404, 'unknown_plugin'],
   ['DELETE /plugin/echo/openapi.json', { token: null }, 405, 'method_not_allowed', /GET, HEAD/],
   ['DELETE /jobs', { token: 'none-token' }, 403, 'forbidden'],
+  // A caller who may run no command is told the same of every command, and of one that does not exist.
+  ['POST /plugin/echo/handle', { token: 'none-token' }, 403, 'forbidden', wholeNeed],
+  ['POST /plugin/echo/look', { token: 'none-token' }, 403, 'forbidden', wholeNeed],
+  ['POST /plugin/absent/handle', { token: 'none-token' }, 403, 'forbidden', wholeNeed],
   ['DELETE /jobs', {}, 405, 'method_not_allowed'],
 ];
 
