@@ -201,12 +201,25 @@ function unknownPlugin({ discovery }: InstanceBuild, name: string): string {
   return `there is no plugin ${JSON.stringify(name)} in the plugin roots${hint(name, known, 'plugins')}`;
 }
 
-function checkConfigKeys({ reportAt }: InstanceBuild, name: string, manifest: Manifest, node: SourceNode): void {
-  for (const key of manifest.configKeys.required) {
+/**
+ * Reports required keys that the config lacks. Warns of keys that the manifest does not list, if it lists any: a ductile manifest may leave
+ * out keys that its plugin reads.
+ */
+function checkConfigKeys(work: InstanceBuild, name: string, manifest: Manifest, node: SourceNode): void {
+  const { reportAt, warnings } = work;
+  const { required, optional } = manifest.configKeys;
+  for (const key of required) {
     const value = nodeAt(node, 'config', key);
     if (value !== undefined && !isEmptyNode(value)) continue;
     const message = `is missing; the plugin ${JSON.stringify(manifest.name)} requires it`;
     reportAt(['plugins', name, 'config', key], message);
+  }
+  const listed = [...required, ...optional];
+  if (manifest.dialect === 'ductile' || listed.length === 0) return;
+  for (const [key, { keyPlace: place }] of entriesOf(nodeAt(node, 'config'))) {
+    if (listed.includes(key)) continue;
+    const message = `is not in config_keys of the plugin ${JSON.stringify(manifest.name)}${hint(key, listed, 'keys')}`;
+    warnings.push({ place, path: ['plugins', name, 'config', key], message });
   }
 }
 

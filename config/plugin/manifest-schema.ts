@@ -59,8 +59,8 @@ export const manifestSchema = field.closedMap(
     manifest_version: field.count(1, 'The version of the dialect. Default: `1`.', 1),
     name: field.name('The name of the plugin.'),
     version: Type.Union([Type.String({ minLength: 1 }), Type.Number()], {
-      expected: 'a version such as 1.2.0',
-      description: 'The version of the plugin. Example: `1.2.0`.',
+      expected: 'a text such as 1.2.0',
+      description: 'The version of the plugin, which is only shown. Example: `1.2.0`.',
     }),
     protocol: field.count(2, 'The version of the plugin protocol, which is 2.', 2),
     runtime: field.oneOf(
@@ -93,7 +93,9 @@ export const manifestSchema = field.closedMap(
     config_keys: field.closedMap(
       {
         required: texts('The keys that its config must have. Default: `[]`.'),
-        optional: texts('The keys that its config may have. Default: `[]`.'),
+        optional: texts(
+          'The keys that its config may have. If any key is listed, others get a warning. Default: `[]`.',
+        ),
       },
       'The keys of its config.',
     ),
