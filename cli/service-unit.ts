@@ -69,6 +69,8 @@ Restart=on-failure
 RestartSec=1
 # 78: the configuration is invalid, and a restart does not help.
 RestartPreventExitStatus=78
+# Values of the variables that the configuration names, such as tokens: a file that only root can read, with a line NAME=value for each.
+#EnvironmentFile=/etc/headgate.env
 # The unlock key of the vault can come from systemd: vault.key_file: \${CREDENTIALS_DIRECTORY}/vault.key
 #LoadCredential=vault.key:/etc/headgate-vault.key
 

@@ -25,12 +25,14 @@ export const initCommand = command<{ readonly listen: string }>({
     out.note(`created ${directory}; the API token is stored in ${file}, and is shown only this once:`);
     await out.answer({ directory, files: files.map(({ path }) => path), token, token_file: file }, () => [token]);
     const { examplePayload: payload, examplePipeline: pipeline } = gateway;
+    // npx sets this variable. A command that npx has run is not in the PATH afterwards.
+    const headgate = io.env['npm_command'] === 'exec' ? 'npx headgate' : 'headgate';
     out.note(
       'start it:',
-      `  headgate start --config ${there}`,
+      `  ${headgate} start --config ${there}`,
       'then, in another terminal:',
-      `  headgate pipeline run ${pipeline} --payload '${payload}' --config ${there}`,
-      `  headgate job list --config ${there}`,
+      `  ${headgate} pipeline run ${pipeline} --payload '${payload}' --config ${there}`,
+      `  ${headgate} job list --config ${there}`,
     );
   },
 });

@@ -45,13 +45,17 @@ export function readWebhooks(
   const pipelines = itemsOf(nodeAt(root, 'pipelines')).flatMap(item => textOf(nodeAt(item, 'name')) ?? []);
   reportDuplicates(root, path, 'name', 'the name of an endpoint', reportAt);
   reportDuplicates(root, path, 'path', 'the path of an endpoint', reportAt);
+  const unresolved = itemsOf(nodeAt(root, 'tokens')).flatMap(item => {
+    const key = nodeAt(item, 'key');
+    return key?.kind === 'scalar' && key.isUnresolved ? (textOf(nodeAt(item, 'name')) ?? []) : [];
+  });
   for (const [index, item] of itemsOf(list).entries()) {
     const at = [...path, index];
     const refuse: Refuse = (key, message, of) => reportAt([...at, key], message, of);
     checkPlugin(item, instances, report, refuse);
     checkPipeline(item, pipelines, refuse);
     checkEvent(item, at, signatureHeaderOf(item), reportAt);
-    checkSecret(item, tokens, refuse);
+    checkSecret(item, tokens, unresolved, refuse);
     checkHeaders(item, refuse);
   }
   return {
@@ -82,9 +86,10 @@ function checkPlugin(item: SourceNode, instances: Instances, report: Report, ref
     refuse('plugin', `the plugin ${shown} has no command "handle"; a webhook requires that command`);
 }
 
-function checkSecret(item: SourceNode, tokens: Config['tokens'], refuse: Refuse): void {
+/** `unresolved`: the names of the tokens whose keys are unknown, because a variable is not set. */
+function checkSecret(item: SourceNode, tokens: Config['tokens'], unresolved: readonly string[], refuse: Refuse): void {
   const name = textOf(nodeAt(item, 'secret_ref')) ?? '';
-  if (name === '') return;
+  if (name === '' || unresolved.includes(name)) return;
   const shown = JSON.stringify(name);
   if (!Object.hasOwn(tokens, name)) {
     refuse('secret_ref', `there is no ${shown} in tokens${hint(name, Object.keys(tokens), 'tokens')}`);

@@ -56,7 +56,7 @@ function interpolateScalar(node: ScalarNode, env: Environment, report: Report, p
   }
   const { text, problems } = interpolate(node.value, env);
   for (const message of problems) report({ place: node.place, path, message, isCause: true });
-  if (problems.length > 0) return node;
+  if (problems.length > 0) return { ...node, isUnresolved: true };
   const value = node.plain ? typedScalar(text) : text;
   if (isRounded(value, text)) report({ place: node.place, path, message: rounded });
   return { ...node, value };

@@ -17,6 +17,8 @@ export type ScalarNode = {
    * interpolation.
    */
   readonly plain: boolean;
+  /** True: a variable in the text could not be replaced. This is reported, so nothing else needs to be reported of the value. */
+  readonly isUnresolved?: true;
 };
 export type ListNode = { readonly kind: 'list'; readonly place: SourceLocation; readonly items: readonly SourceNode[] };
 export type MapEntry = { readonly keyPlace: SourceLocation; readonly value: SourceNode };

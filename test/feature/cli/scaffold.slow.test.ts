@@ -74,6 +74,15 @@ test('init prints the token once, on stdout alone', async () => {
   expect(stderr).not.toContain(token.trim());
 });
 
+test('init that npx has started says to go on with npx', async () => {
+  const { stderr } = await headgate(['init', 'g'], { cwd: workshop(), env: { npm_command: 'exec' } });
+  expect(stderr.match(/^ {2}\S+ headgate (start|pipeline|job) /gm)).toEqual([
+    '  npx headgate start ',
+    '  npx headgate pipeline ',
+    '  npx headgate job ',
+  ]);
+});
+
 test('init leaves a directory alone that holds something', async () => {
   const cwd = workshop();
   await headgate(['init', 'g'], { cwd });

@@ -12,7 +12,7 @@ import { asScript, blocksOf, freeAddress } from './page.ts';
 const blocks = blocksOf(new URL('../../../docs/plugins.md', import.meta.url));
 const hasPython = spawnSync('python3', ['--version']).status === 0;
 
-test(`the page takes a reader to four plugins that work${hasPython ? '' : ' (without Python, which is not installed)'}`, async () => {
+test(`the page takes a reader to five plugins that work${hasPython ? '' : ' (without Python, which is not installed)'}`, async () => {
   const home = realpathSync(mkdtempSync(join(tmpdir(), 'headgate-page-')));
   onTestFinished(() => rmSync(home, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 }));
   const address = await freeAddress();
@@ -36,7 +36,7 @@ test(`the page takes a reader to four plugins that work${hasPython ? '' : ' (wit
   const [printed] = blocks.filter(({ language }) => language === 'text');
   expect(stdout.endsWith(hasPython ? printed!.text : printed!.text.replace(/^.*\n/, ''))).toBe(true);
   const passed = stdout.match(/^ok .*$/gm) ?? [];
-  expect(passed.filter(line => line.includes('good request'))).toHaveLength(hasPython ? 4 : 3);
+  expect(passed.filter(line => line.includes('good request'))).toHaveLength(hasPython ? 5 : 3);
 });
 
 test('its requests have the fields of a request, and its responses are taken', async () => {
