@@ -1,11 +1,12 @@
-// The command `headgate config show`, which prints a view of the merged configuration without its secrets.
+// The command `headgate config show`, which prints a view of the merged configuration without its secrets (`viewOf`).
 import { command, configOption } from '../command.ts';
 import { readConfiguration } from '../configuration.ts';
 
 export const configShow = command<{ readonly config?: string }>({
   usage: 'config show',
   description:
-    'print the configuration merged from all its files, redacted, and the settings that need a restart; always JSON',
+    'print what GET /config/view shows of the configuration merged from all its files (name and log level of the service, address and scopes of ' +
+    'the API, config of the plugins, redacted, names of the pipelines, times of the schedules), and the settings that need a restart; always JSON',
   examples: ['headgate config show --config ./config.yaml'],
   options: [configOption()],
   async run({ options, io, out }) {
