@@ -36,6 +36,7 @@ import {
   waitsForCommit,
 } from './fanout.ts';
 import { elementBytesMax, isLargeNext, makeElement } from './large-element.ts';
+import { PausedRuns } from './paused-runs.ts';
 
 /** The maximum number of children that one call of `Expansion.step` creates. */
 export const childrenPerMessageMax = 1024;
@@ -64,8 +65,8 @@ export class Expansion {
   #madeInTurn = 0;
   /** The names of runs that continue in the next turn. */
   readonly #later: string[] = [];
-  /** By pipeline: the names of its runs that a pause holds. They continue when the pause ends. */
-  readonly #paused = new Map<string, Set<string>>();
+  /** The runs that a pause holds. They continue when the pause ends. */
+  readonly #paused = new PausedRuns();
 
   constructor(table: RunTable, children: Children, stored: StoredValues, takeOver: TokenReuse) {
     this.#table = table;
@@ -118,11 +119,7 @@ export class Expansion {
 
   /** Called when these pauses have ended: the runs that they held continue. `step` stops a run again if another pause holds it. */
   release(pauses: readonly PauseTarget[]): void {
-    for (const [pipeline, names] of this.#paused) {
-      if (!pauses.some(({ kind, name }) => kind === 'system' || (kind === 'pipeline' && name === pipeline))) continue;
-      for (const name of names) this.#table.expandable.add(name);
-      this.#paused.delete(pipeline);
-    }
+    for (const name of this.#paused.take(pauses)) this.#table.expandable.add(name);
   }
 
   /** Lets the fan-outs and parked tokens of the run continue if there is room for more jobs. */
@@ -150,11 +147,9 @@ export class Expansion {
 
   /** Whether a pause holds the run, or the run has no room for more jobs. Its unfinished evaluations are then dropped from memory. */
   #mustStop(run: Run): boolean {
-    const isPaused = this.#table.isPaused(run);
-    const { name } = run.version;
-    if (isPaused) this.#paused.set(name, (this.#paused.get(name) ?? new Set()).add(run.name));
+    if (this.#table.isPaused(run)) this.#paused.add(run);
     // A run without room continues when some of its jobs settle (`resume`).
-    if (!isPaused && hasRoom(run)) return false;
+    else if (hasRoom(run)) return false;
     this.#table.dropEvaluations(run);
     return true;
   }

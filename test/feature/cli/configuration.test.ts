@@ -60,7 +60,7 @@ test('config check --load loads the files of worker plugins, and runs nothing of
     expect.stringMatching(`^${place('broken', '2:24')}: plugins.broken: index.mjs cannot be loaded: SyntaxError: `),
     `${place('lacking', '1:1')}: plugins.lacking: index.mjs exports no function "handle"`,
     expect.stringMatching(
-      `^${cwd}/plugins/mistyped/twice.ts:2:31: plugins.mistyped: index.ts cannot be loaded: SyntaxError: `,
+      `^${cwd}/plugins/mistyped/twice.ts:2:32: plugins.mistyped: index.ts cannot be loaded: SyntaxError: `,
     ),
     expect.stringMatching(`^${place('broken', '2:24')}: plugins.second: index.mjs cannot be loaded: SyntaxError: `),
     expect.stringContaining(

@@ -143,11 +143,7 @@ test('plugin run --batch and pipeline run --batch make a job of each line, and p
   expect([runs.status, runs.stdout.trim().split('\n').length]).toEqual([0, 3]);
   writeFileSync(file, '{"n":1}\n\n[]\n{"n":\n');
   const refused = await call('plugin', 'run', 'echo', 'say', '--batch', file);
-  const ended = 'the JSON ends where a value was expected at byte 5 of the payload';
-  expect([refused.status, refused.stderr]).toEqual([
-    2,
-    `headgate: ${file}:3: must be an object\n${file}:4: ${ended}\n`,
-  ]);
+  expect(`${refused.status} ${refused.stderr}`).toMatch(/^2 .*:3: must be an object\n.*:4: the JSON ends/);
   expect((await call('plugin', 'run', 'echo', 'say', '--batch', file, '--async')).status).toBe(2);
 });
 

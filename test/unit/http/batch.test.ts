@@ -108,7 +108,7 @@ const refused: readonly (readonly [body: string, code: string, detail: RegExp])[
   ['{"payloads":[{} ]} x', 'invalid_json', /nothing more was expected at byte 19/],
   ['{"payloads":[{},1]}', 'invalid_payload', /^payload 1 must be an object/],
   ['{"payloads":[{"a":1,"a":2}]}', 'invalid_json', /^payload 0: the key "a" occurs twice at byte 7 of the payload/],
-  ['{"payloads":[{},{"a":12345678901234567890}]}', 'invalid_json', /^payload 1: the number at "\/a" .*rounded/],
+  ['{"payloads":[{},{"a":12345678901234567890}]}', 'invalid_json', /^payload 1: the integer at "\/a" .*rounded/],
   ['{"payloads":[{"__proto__":{}}]}', 'invalid_json', /"__proto__" is not allowed/],
   [
     `{"payloads":[{"a":"${'x'.repeat(1_000)}"}]}`,

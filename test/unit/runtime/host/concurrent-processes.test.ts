@@ -94,7 +94,7 @@ it('charges the only request that a process died with; of several each runs alon
     {
       verdict: 'error',
       permanent: true,
-      error: 'the process ended (exit status 78) without an answer',
+      error: 'the process ended (exit status 78) without an answer: last words',
       stderr: 'last words\n',
     },
   ]);

@@ -267,17 +267,17 @@ it('the queue of a held plugin forgets blocks whose jobs have expired', () => {
     world.turn();
   };
   submit();
-  for (let n = 0; n < 5_000; n++) submit({ expiresMs: 1_000 });
+  for (let n = 0; n < 3_000; n++) submit({ expiresMs: 1_000 });
   submit();
   world.nowUs += 2_000_000;
   world.tell({ kind: 'alarm' });
   settle(world);
-  expect(jobsOf(world).filter(({ status }) => status === 'cancelled')).toHaveLength(5_000);
-  expect(world.queuedBlocks('fast')).toBeLessThan(2_100);
+  expect(jobsOf(world).filter(({ status }) => status === 'cancelled')).toHaveLength(3_000);
+  expect(world.queuedBlocks('fast')).toBeLessThan(1_100);
   world.sealed.clear();
   world.tell({ kind: 'holds_changed' });
   settle(world);
-  expect(world.runs.map(({ id }) => id)).toEqual([world.accepted[0], world.accepted.at(-1)]);
+  expect(world.runs.map(({ id }) => id).toSorted()).toEqual([world.accepted[0], world.accepted.at(-1)]);
 });
 
 it('a job that was running when the service ended waits until its command says whether it may run again', () => {
