@@ -238,36 +238,6 @@ test('the unlock key of a vault is in it only on demand', async () => {
   expect(statSync(join(out, 'with/vault.key')).mode & 0o777).toBe(0o600);
 });
 
-test('the index is copied only while no service runs', async () => {
-  const words = ['backup', join(out, 'index'), '--config', gateway.directory, '--with-index'];
-  expect(await headgate(words)).toMatchObject({
-    status: 75,
-    stderr: expect.stringContaining('leave out --with-index'),
-  });
-  const other = await restored(backup);
-  await other.term();
-  const stopped = ['backup', join(out, 'index'), '--config', other.directory, '--with-index'];
-  expect((await headgate(stopped)).status).toBe(0);
-  const again = await restored(join(out, 'index'));
-  const { body } = await again.call('GET', '/system/doctor');
-  expect(body['checks']).toContainEqual({ name: 'search_index', passed: true, detail: 'open' });
-});
-
-test('a damaged index is not copied, and a backup without it is written', async () => {
-  const other = await restored(backup);
-  await other.term();
-  const index = join(other.directory, 'data/search/data.mdb');
-  truncateSync(index, 16_384);
-  const before = readdirSync(out);
-  const words = ['backup', join(out, 'damaged'), '--config', other.directory];
-  const { status, stderr } = await headgate([...words, '--with-index']);
-  expect(stderr).toMatch(`${index} is damaged: `);
-  expect(stderr).toContain('leave out --with-index');
-  expect(status).toBe(74);
-  expect(readdirSync(out)).toEqual(before);
-  expect((await headgate(words)).status).toBe(0);
-});
-
 test.each<readonly [string, (directory: string) => void, string]>([
   ['a byte was changed', at => flip(join(at, 'data.mdb')), 'data.mdb was changed or damaged'],
   ['the ledger is cut off', at => truncateSync(join(at, 'data.mdb'), 16_384), 'data.mdb has 16384 bytes, not'],

@@ -134,19 +134,6 @@ test('scheduled backups are written, and old ones are removed only after a newer
   expect(named().length).toBeGreaterThanOrEqual(Math.min(2, before.length));
 });
 
-test('the doctor passes again once a backup that was requested follows a scheduled one that failed', async () => {
-  const other = new Gateway({ plugins: { echo }, backups: { every: '1h' } });
-  onTestFinished(() => other.discard());
-  const backups = join(other.directory, 'backups');
-  // A file in the place of the directory for backups.
-  writeFileSync(backups, '');
-  await other.start();
-  await until('the doctor knows the failure', async () => (await checkOf(other)).detail.includes('not written'));
-  rmSync(backups);
-  expect((await other.call('POST', '/system/backup')).status).toBe(200);
-  await until('the doctor passes', async () => (await checkOf(other)).passed, 30_000);
-});
-
 test('a new backup is written soon after the newest one was deleted', async () => {
   const other = await startGateway({ plugins: { echo }, backups: { every: '1h' } });
   const backups = join(other.directory, 'backups');

@@ -234,3 +234,19 @@ test('while the directory of the backups cannot be used, the service works, and 
   // The archive also has the segment that the first start wrote.
   expect(readdirSync(archive).sort()[0]).toBe('000000000001.log');
 });
+
+test('the doctor passes again once a backup that was requested follows a scheduled one that failed', async () => {
+  const gateway = new Gateway({ plugins: { echo }, backups: { every: '1h' } });
+  onTestFinished(() => gateway.discard());
+  const check = async () => {
+    const { checks } = (await gateway.call('GET', '/system/doctor')).body;
+    return (checks as { name: string; passed: boolean; detail: string }[]).find(({ name }) => name === 'backups')!;
+  };
+  // A file in the place of the directory for backups.
+  writeFileSync(into(gateway), '');
+  await gateway.start();
+  await until('the doctor knows the failure', async () => (await check()).detail.includes('not written'));
+  rmSync(into(gateway));
+  expect((await gateway.call('POST', '/system/backup')).status).toBe(200);
+  await until('the doctor passes', async () => (await check()).passed, 30_000);
+});

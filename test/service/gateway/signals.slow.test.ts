@@ -39,7 +39,7 @@ test('SIGUSR1 opens no debugger in the process that writes a backup', async () =
     store.commit(batch);
   }
   store.close();
-  const order = JSON.stringify({ statePath, to, version: '0.1.0' });
+  const order = JSON.stringify({ into: home, path: 'backup', statePath, version: '0.1.0' });
   const child = spawn(process.execPath, ['dist/service/backup/process.js', order]);
   const said = Promise.all([text(child.stdout), text(child.stderr)]);
   await until('the copy has begun', () => existsSync(join(`${to}.partial`, 'data.mdb')));
