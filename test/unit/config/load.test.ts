@@ -175,13 +175,11 @@ describe('reading', () => {
       &key name: 0
       a: &x { k: &y 1, m: *y }
       c: &y 2
-      b: *x
-      d: *y
-      e: *key`,
+      b: [*x, *y, *key]`,
       ...plugin('echo'),
     });
-    const inner = { k: 1, m: 1 };
-    expect(instanceNamed(config, 'echo')!.config).toEqual({ name: 0, a: inner, c: 2, b: inner, d: 2, e: 'name' });
+    const a = { k: 1, m: 1 };
+    expect(instanceNamed(config, 'echo')!.config).toEqual({ name: 0, a, c: 2, b: [a, 2, 'name'] });
   });
 
   it('sees the same file behind a link as the same file', () => {
