@@ -27,6 +27,7 @@ import { everythingToken } from '../gateway/configuration.ts';
 import { Gateway, shareGateway, startGateway } from '../gateway/gateway.ts';
 import { echo, failing } from '../gateway/sources.ts';
 import { until } from '../gateway/until.ts';
+import { begunBackup } from './begun-backup.ts';
 import { writeManifest } from './write-manifest.ts';
 
 const gateway = shareGateway({ plugins: { echo } });
@@ -84,21 +85,9 @@ test('one backup is written at a time', async () => {
 
 test('the process that writes a backup dies with its service, in the midst of the copy too', async () => {
   const home = mkdtempSync(join(gateway.directory, 'dies-'));
-  const [statePath, to] = [join(home, 'state'), join(home, 'backup')];
-  const store = openStore(statePath);
-  for (let i = 0; i < 64; i++) {
-    const batch = store.batch();
-    batch.put('meta', Buffer.from(`filler ${i}`), Buffer.alloc(2 ** 20, i));
-    store.commit(batch);
-  }
-  store.close();
-  const order = JSON.stringify({ into: home, path: 'backup', statePath, version: '0.1.0' });
-  const child = spawn(process.execPath, ['dist/service/backup/process.js', order], {
-    stdio: ['pipe', 'ignore', 'inherit'],
-  });
+  const child = await begunBackup(home);
   const ended = once(child, 'exit');
-  await until('the copy has begun', () => existsSync(join(`${to}.partial`, 'data.mdb')));
-  child.stdin!.end();
+  child.stdin.end();
   expect(await ended).toEqual([null, 'SIGKILL']);
 });
 

@@ -1,11 +1,10 @@
 // Signals that other programs of the same user may send.
-import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, onTestFinished, test } from 'vitest';
-import { openStore } from '../../../runtime/store/ledger-store.ts';
+import { begunBackup } from '../backup/begun-backup.ts';
 import { childrenOf } from '../canary/processes.ts';
 import { startGateway } from './gateway.ts';
 import { until } from './until.ts';
@@ -31,18 +30,8 @@ test.runIf(canLook)('SIGUSR1 opens no debugger, in the service or in a host', as
 test('SIGUSR1 opens no debugger in the process that writes a backup', async () => {
   const home = mkdtempSync(join(tmpdir(), 'headgate-signals-'));
   onTestFinished(() => rmSync(home, { recursive: true }));
-  const [statePath, to] = [join(home, 'state'), join(home, 'backup')];
-  const store = openStore(statePath);
-  for (let i = 0; i < 64; i++) {
-    const batch = store.batch();
-    batch.put('meta', Buffer.from(`filler ${i}`), Buffer.alloc(2 ** 20, i));
-    store.commit(batch);
-  }
-  store.close();
-  const order = JSON.stringify({ into: home, path: 'backup', statePath, version: '0.1.0' });
-  const child = spawn(process.execPath, ['dist/service/backup/process.js', order]);
+  const child = await begunBackup(home);
   const said = Promise.all([text(child.stdout), text(child.stderr)]);
-  await until('the copy has begun', () => existsSync(join(`${to}.partial`, 'data.mdb')));
   child.kill('SIGUSR1');
   expect(await said).toEqual([expect.stringContaining('"kind":"written"'), '']);
 });
