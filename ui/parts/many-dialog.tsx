@@ -128,8 +128,8 @@ function ManyQuestion(props: ManyRequest & { answer: (actionId: string | null) =
             {counted === null
               ? 'Counting…'
               : `${count(counted.matched)} ${counted.matched === 1 ? 'job matches' : 'jobs match'}.`}
-            {verb !== 'rerun' && ' Jobs that have ended are left as they are.'}
           </p>
+          {verb !== 'rerun' && <p class="muted">Jobs that have ended are left as they are.</p>}
           {counted && counted.sample.length > 0 && (
             <p class="many-sample">
               <span class="muted">The oldest: </span>

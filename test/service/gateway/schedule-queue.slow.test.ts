@@ -114,6 +114,6 @@ test('the waiting jobs of a schedule that is removed or disabled are cancelled, 
     });
   gateway.open('run');
   expect((await gateway.settled(run)).status).toBe('succeeded');
-  expect((await show(gateway, 'run')).queued).toBe(0);
+  await until('no run waits', async () => (await show(gateway, 'run')).queued === 0);
   expect((await gateway.call('GET', '/system/selfcheck')).body).toMatchObject({ status: 'ok' });
 });
