@@ -17,8 +17,9 @@ export type Method = 'GET' | 'POST';
 
 /**
  * Who may call a route. `open`: every caller; credentials are ignored. `token`: any valid API token, whatever its scopes. `scopes`: an API token
- * with one of these scopes, or with `*`; `also` says in words which further scope some calls need. `signed`: the handler checks the signature once the body has arrived. `vault`: the vault's admin
- * token, which gives access to no other route. The token of a session of the dashboard counts as an API token.
+ * with one of these scopes, or with `*`; `also` says in words which further scope some calls need. `signed`: the handler checks the signature
+ * once the body has arrived. `vault`: the vault's admin token, which gives access to no other route. The token of a session of the dashboard
+ * counts as an API token.
  */
 export type RouteAccess =
   | { readonly kind: 'open' }

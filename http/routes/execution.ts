@@ -59,7 +59,7 @@ const neededFor: { readonly [type in Command['type']]: readonly ApiScope[] } = {
   write: ['plugin:rw'],
 };
 
-/** Who may call a command. A caller without any of these scopes is not told the type of the command, because it may not know that it exists. */
+/** Who may call a command. The refusal is the same for every command and type, so that it does not show whether the command exists. */
 export const commandAccess = {
   ...anyOf('plugin:ro', 'plugin:rw'),
   also: 'a command of type write needs plugin:rw or *',

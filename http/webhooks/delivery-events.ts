@@ -14,7 +14,7 @@ export type DeliveryEventsOptions = {
   readonly later: (act: () => void, ms: number) => void;
   /** Called for every accepted delivery. */
   readonly onAccepted?: (endpoint: string) => void;
-  /** Called for every refusal of which `rejected` is told, even if no event is published for it. */
+  /** Called for every refusal that `rejected` gets, even if no event is published for it. */
   readonly onRejected: (endpoint: string, refusal: HttpProblem) => void;
 };
 

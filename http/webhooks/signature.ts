@@ -8,7 +8,7 @@ export type HeaderOf = (name: string) => string | undefined;
 
 /**
  * Checks that a signature of these bytes was made with the endpoint's key and, if the endpoint has a signed time, that this time is close to now.
- * Returns null if so; otherwise what is wrong, for the log: the sender is not told.
+ * Returns null if so; otherwise what is wrong. Only the log has this text; the answer to the sender does not.
  */
 export type Verify = (header: HeaderOf, body: Uint8Array, nowMs: number) => string | null;
 

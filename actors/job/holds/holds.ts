@@ -73,7 +73,7 @@ export class Holds {
         }
         hold.sinceUs = 0;
       } else if (hold.sinceUs === 0 || hold.sinceUs > turn.nowUs) {
-        // If the stored beginning lies in the future, the clock was ahead then: the hold begins anew.
+        // If the stored beginning lies in the future, the clock was ahead then: the hold begins again, now.
         hold.sinceUs = turn.nowUs;
         turn.batch.put('holds', Buffer.from(key), encodeHold(hold));
       }

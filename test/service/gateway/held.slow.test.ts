@@ -164,7 +164,7 @@ test.each(['plugin/halved', 'system'])('a pause of %s does not prolong the hold 
   expect((await own.call('GET', '/system/selfcheck')).body).toMatchObject({ failures: [] });
 });
 
-test('a hold that began while the clock was ahead begins anew once the clock is right', async () => {
+test('a hold that began while the clock was ahead begins again once the clock is right', async () => {
   const state = { retention: { held: '2s' } };
   const { gateway: own, clock } = await startClocked('2099-06-01T02:00:00Z', { ...both, state });
   await own.call('POST', '/control/plugin/halved/pause', {});

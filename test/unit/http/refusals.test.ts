@@ -106,7 +106,7 @@ const table: readonly Row[] = [
   ['DELETE /plugin/absent/openapi.json', { token: null }, 404, 'unknown_plugin'],
   ['DELETE /plugin/echo/openapi.json', { token: null }, 405, 'method_not_allowed', /GET, HEAD/],
   ['DELETE /jobs', { token: 'none-token' }, 403, 'forbidden'],
-  // A caller who may run no command is told the same of every command, and of one that does not exist.
+  // A caller without these scopes gets the same answer for every command, and for one that does not exist.
   ['POST /plugin/echo/handle', { token: 'none-token' }, 403, 'forbidden', wholeNeed],
   ['POST /plugin/echo/look', { token: 'none-token' }, 403, 'forbidden', wholeNeed],
   ['POST /plugin/absent/handle', { token: 'none-token' }, 403, 'forbidden', wholeNeed],
