@@ -150,7 +150,6 @@ export class RunnerThread {
 
   /** Stops the thread; resolves when it has ended. Must be called only when the thread is idle. */
   async close(): Promise<void> {
-    await this.#thread.settled();
     await this.#terminate();
   }
 

@@ -1,15 +1,16 @@
 // Ends plugin threads, and says why they have ended. Also defines their limits.
 import { totalmem } from 'node:os';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
 import { describe } from '../wire/response.ts';
 
 /** The highest heap limit of a plugin thread (see `heapMb`). A thread that exceeds its limit dies. Buffers do not count. */
 export const threadHeapMbMax = 512;
-/** If a thread cannot be stopped within this time, the host is ended. */
-const terminateMsMax = 2_000;
-/** The longest wait of `settled`. Node aborts the process if a thread is stopped while it links its first module. */
-const linkMsMax = 5_000;
+/**
+ * If a thread cannot be stopped within this many waits of `terminateWaitMs`, the host is ended. With many short waits, the time for which the
+ * whole machine stands still hardly counts.
+ */
+const terminateWaitsMax = 20;
+const terminateWaitMs = 100;
 
 /** The host's view of a plugin thread. Notes why the thread ends, and can stop the thread. */
 export class WatchedThread {
@@ -32,17 +33,27 @@ export class WatchedThread {
     });
   }
 
-  /** Resolves when the thread can be stopped safely, or after `linkMsMax`. */
+  /**
+   * Resolves when the thread can be stopped: it has loaded its own code, or has exited. Node aborts the whole process if a thread is stopped
+   * while it links its first module. So there is no time limit, however slow the machine is.
+   */
   async settled(): Promise<void> {
-    await Promise.race([this.#loaded, this.exited, sleep(linkMsMax, null, { ref: false })]);
+    await Promise.race([this.#loaded, this.exited]);
   }
 
-  /** Stops the thread, whatever it is doing. `onStuck` is called if stopping takes longer than `terminateMsMax`. */
+  /**
+   * Stops the thread, whatever it is doing, once it has loaded its own code. `onStuck` is called if it then does not end in time
+   * (`terminateWaitsMax`).
+   */
   async terminate(onStuck: () => void): Promise<void> {
-    const stuck = setTimeout(onStuck, terminateMsMax);
+    await this.settled();
+    let waits = 0;
+    const waiting = setInterval(() => {
+      if (++waits === terminateWaitsMax) onStuck();
+    }, terminateWaitMs);
     void this.worker.terminate();
     await this.exited;
-    clearTimeout(stuck);
+    clearInterval(waiting);
   }
 }
 
