@@ -77,7 +77,8 @@ export class ThreadPool {
     });
     this.#piscina.on('workerCreate', () => this.#watchThreads());
     this.#piscina.on('message', (message: LateOutcome | Loaded) => {
-      if (!('loaded' in message)) events.onLateOutcome(message);
+      if ('loaded' in message) this.#loaded(message.loaded);
+      else events.onLateOutcome(message);
     });
     // This event reports the death of an idle thread; the `exit` event of the thread is handled instead.
     this.#piscina.on('error', () => {});
@@ -115,6 +116,12 @@ export class ThreadPool {
       place.plugins.clear();
       lost?.reject(error);
     }
+  }
+
+  /** Piscina reports a thread that replaces another one (`workerCreate`) only after this message of the thread. */
+  #loaded(threadId: number): void {
+    this.#watchThreads();
+    this.#threads.get(threadId)?.hasLoaded();
   }
 
   #started(place: Place, threadId: number): void {

@@ -79,7 +79,8 @@ export class RunnerThread {
     });
     this.#thread = new WatchedThread(worker, heapMb);
     worker.on('message', (message: ThreadMessage) => {
-      if (!('loaded' in message)) this.#take(message);
+      if ('loaded' in message) this.#thread.hasLoaded();
+      else this.#take(message);
     });
     worker.once('exit', code => this.#gone(code));
   }

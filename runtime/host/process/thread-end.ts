@@ -18,16 +18,16 @@ export class WatchedThread {
   readonly exited: Promise<void>;
   /** Why the thread died or is being stopped. Null: the thread lives, or no reason is known. */
   reason: string | null = null;
+  /** Must be called when the thread has reported that it has loaded its own code. */
+  readonly hasLoaded: () => void;
   readonly #loaded: Promise<void>;
 
   constructor(worker: Worker, heapMbMax: number) {
     this.worker = worker;
     this.exited = new Promise(resolve => worker.once('exit', () => resolve()));
-    this.#loaded = new Promise(resolve => {
-      worker.on('message', message => {
-        if (typeof message === 'object' && message !== null && 'loaded' in message) resolve();
-      });
-    });
+    let resolveLoaded!: () => void;
+    this.#loaded = new Promise(resolve => (resolveLoaded = resolve));
+    this.hasLoaded = resolveLoaded;
     worker.on('error', error => {
       this.reason ??= reasonOf(error, heapMbMax);
     });

@@ -4,19 +4,16 @@ import { Worker } from 'node:worker_threads';
 import { afterEach, expect, test, vi } from 'vitest';
 import { WatchedThread } from '../../../../runtime/host/process/thread-end.ts';
 
-const slow = `
-const { parentPort, threadId } = require('node:worker_threads');
-parentPort.once('message', () => {
-  parentPort.postMessage({ loaded: threadId });
-  parentPort.on('message', () => {});
-});
+const waits = `
+const { parentPort } = require('node:worker_threads');
+parentPort.on('message', () => {});
 parentPort.postMessage('begun');
 `;
 
 afterEach(() => vi.useRealTimers());
 
 async function begun(): Promise<{ readonly worker: Worker; readonly thread: WatchedThread }> {
-  const worker = new Worker(slow, { eval: true });
+  const worker = new Worker(waits, { eval: true });
   const thread = new WatchedThread(worker, 64);
   await once(worker, 'message');
   return { worker, thread };
@@ -31,7 +28,7 @@ test('a thread is stopped only when it has loaded its own code, however long tha
   await vi.advanceTimersByTimeAsync(3_600_000);
   expect(terminate).not.toHaveBeenCalled();
   vi.useRealTimers();
-  worker.postMessage('go on');
+  thread.hasLoaded();
   await ended;
   expect(terminate).toHaveBeenCalledOnce();
   expect(stuck).not.toHaveBeenCalled();
@@ -47,8 +44,7 @@ test('a thread that ends before it has loaded its code needs no stop', async () 
 
 test('a thread that does not end is stuck after 2 s in which this process runs', async () => {
   const { worker, thread } = await begun();
-  worker.postMessage('go on');
-  await thread.settled();
+  thread.hasLoaded();
   vi.spyOn(worker, 'terminate').mockReturnValue(new Promise(() => {}));
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   const stuck = vi.fn();
