@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { afterEach, expect, test, vi } from 'vitest';
 import { WatchedThread } from '../../../../runtime/host/process/thread-end.ts';
+import { clearStages, Stage } from './stage.ts';
 
 const waits = `
 const { parentPort } = require('node:worker_threads');
@@ -10,7 +11,10 @@ parentPort.on('message', () => {});
 parentPort.postMessage('begun');
 `;
 
-afterEach(() => vi.useRealTimers());
+afterEach(async () => {
+  vi.useRealTimers();
+  await clearStages();
+});
 
 async function begun(): Promise<{ readonly worker: Worker; readonly thread: WatchedThread }> {
   const worker = new Worker(waits, { eval: true });
@@ -57,4 +61,12 @@ test('a thread that does not end is stuck after 2 s in which this process runs',
   vi.useRealTimers();
   await worker.terminate();
   await ended;
+});
+
+test('each thread of a host is stopped, also those that replace others', async () => {
+  const stage = new Stage(1).plugin('endless', 'export const handle = () => { for (;;); };');
+  // More than the host has threads at first.
+  for (let times = 0; times < 5; times++) {
+    expect(await stage.run('endless', { deadlineMs: 20 })).toMatchObject({ verdict: 'timed_out' });
+  }
 });
