@@ -18,7 +18,7 @@ const niceness = 10;
 /**
  * If the indexer takes less CPU time than this in a second, it has nothing left to index. It polls four times a second.
  */
-const idleUsMax = 5_000;
+const idleUsMax = 20_000;
 const paths = { succeeded: '/plugin/noop/run', failed: '/plugin/failing/run' };
 
 export const indexing: Bench<Indexing> = {
