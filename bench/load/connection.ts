@@ -19,8 +19,11 @@ export class Connection {
   readonly #socket: Socket;
   #waiting: OnResponse | null = null;
   #onFailure: (reason: string) => void = () => {};
-  /** The beginning of an incomplete response. */
-  #held: Buffer | null = null;
+  /** The beginning of an incomplete response, and its length. */
+  #held: Buffer[] = [];
+  #heldBytes = 0;
+  /** The length of the incomplete response with its head; 0: not known. */
+  #wantedBytes = 0;
 
   private constructor(socket: Socket) {
     this.#socket = socket;
@@ -64,8 +67,11 @@ export class Connection {
   }
 
   #take(chunk: Buffer): void {
-    const bytes = this.#held === null ? chunk : Buffer.concat([this.#held, chunk]);
-    this.#held = null;
+    this.#held.push(chunk);
+    this.#heldBytes += chunk.length;
+    if (this.#heldBytes < this.#wantedBytes) return;
+    const bytes = this.#held.length === 1 ? chunk : Buffer.concat(this.#held);
+    this.#hold([]);
     const head = bytes.indexOf(headEnd);
     const bodyAt = head + headEnd.length;
     const status = (bytes[statusAt]! - zero) * 100 + (bytes[statusAt + 1]! - zero) * 10 + bytes[statusAt + 2]! - zero;
@@ -73,13 +79,19 @@ export class Connection {
     const end = bodyAt + length;
     const chunked = length < 0 ? chunkedBody(bytes, bodyAt) : null;
     if (chunked === null && (length < 0 || bytes.length < end)) {
-      this.#held = bytes;
+      this.#hold([bytes], Number.isFinite(end) ? end : 0);
       return;
     }
     const onResponse = this.#waiting;
     this.#waiting = null;
     if (!onResponse || (chunked === null && bytes.length > end)) this.#fail('a response came without a request');
     else onResponse(status, chunked ?? bytes.subarray(bodyAt, end));
+  }
+
+  #hold(held: Buffer[], wantedBytes = 0): void {
+    this.#held = held;
+    this.#heldBytes = held[0]?.length ?? 0;
+    this.#wantedBytes = wantedBytes;
   }
 
   #fail(reason: string): void {
