@@ -139,7 +139,7 @@ async function plantAll(seedsMax: number): Promise<void> {
       const copy = plantIn(root, built, patch);
       if (copy === null) {
         stale.push(patch.name);
-        console.log(`${patch.name}: no longer applies to ${patch.path}: write it anew`);
+        console.log(`${patch.name}: no longer applies to ${patch.path}: write the patch again`);
         continue;
       }
       const found = await find(patch, copy, seedsMax);
@@ -163,6 +163,8 @@ function find({ name, what }: Patch, copy: string, seedsMax: number): Promise<nu
     let found: number | null = null;
     const hand = (): void => void child.send({ from, to: from + 1 } satisfies Chunk);
     child.on('message', (told: Told) => {
+      // The worker may report the end of its seed before the kill ends it.
+      if (found !== null) return;
       if ('failed' in told) {
         found = told.failed.seed;
         console.log(`${name}: found by seed ${found}. ${what}\n    ${told.failed.problem.split('\n')[0]}`);
