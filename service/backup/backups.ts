@@ -48,7 +48,7 @@ type Newest = {
 };
 
 const checkMs = 1_000;
-/** The directory of the backups is searched anew after this time. */
+/** The directory of the backups is searched again after this time. */
 const searchMs = 60_000;
 /** After a failure, a scheduled backup is tried again after this time, or after `every` if that is shorter. */
 const retryMs = 300_000;

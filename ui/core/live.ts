@@ -113,7 +113,7 @@ function rest(): void {
   isResting = true;
   stream?.abort();
   stream = null;
-  // The next stream begins after the last event for listeners that need each. All others fetch everything anew when it begins without a last id.
+  // The next stream begins after the last event for listeners that need each. All others fetch everything again when it begins without a last id.
   if (!isEachWanted()) lastId = null;
   else if (lastId === null) hear({ id: '', type: 'gap', data: { reason: 'hidden', lost: null } });
 }
@@ -201,7 +201,7 @@ setInterval(() => {
   if (busySeconds % busyFetchS === 1) hint('busy', type => type.startsWith('job.'));
   if (wasBusy === busyUntil > 0) return;
   // The service does not send again what the stream left out. The new stream therefore begins without a last id, and the listeners fetch everything
-  // anew after `opened` or the gap.
+  // again after `opened` or the gap.
   stream?.abort();
   stream = null;
   lastId = null;

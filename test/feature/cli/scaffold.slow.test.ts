@@ -92,7 +92,7 @@ test('init leaves a directory alone that holds something', async () => {
   expect(readFileSync(join(cwd, 'g/data/api-token'), 'utf8')).toBe(token);
 });
 
-test('a token file that is empty, as an earlier crash could leave it, is made anew', () => {
+test('a token file that is empty, as an earlier crash could leave it, is made again', () => {
   const state = workshop();
   const file = join(state, 'api-token');
   writeFileSync(file, '\n');

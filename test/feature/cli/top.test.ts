@@ -145,7 +145,7 @@ describe.skipIf(!hasTerminals)('in a terminal', () => {
       env: { ...environment(), ...more.env },
     });
 
-  test('it draws anew what has changed, obeys keys, and leaves the terminal as it was', async () => {
+  test('it draws again what has changed, obeys keys, and leaves the terminal as it was', async () => {
     const terminal = open();
     await terminal.shows('by depth');
     const running = await gateway.submit('worker/handle', { gate: 'keys' });

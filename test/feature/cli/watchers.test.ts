@@ -85,7 +85,7 @@ test('the ledger keeps its watch while a submission with a key, which may get th
   expect(told).toEqual(['await_job', 'refresh', 'repeat settled']);
 });
 
-test('when the actors are made anew, they hear which jobs are still waited for', async () => {
+test('when the actors are replaced, they hear which jobs are still waited for', async () => {
   watchers.join(id(1), caller('gone'));
   watchers.join(id(2), caller('here'));
   watchers.settled(id(1));

@@ -34,7 +34,7 @@ function failuresOf(ledger: Ledger): NaiveFailure[] {
     .map(log => ({ ...log, fingerprint: fingerprintOf(log.plugin, log.command, patternOf(log.error ?? '')) }));
 }
 
-/** Groups as a list that is drawn up anew: the one that was seen last comes first. */
+/** Groups as a list that is drawn up again: the one that was seen last comes first. */
 function naiveGroups(failures: readonly NaiveFailure[]) {
   const groups = new Map<string, NaiveFailure[]>();
   for (const failure of failures) {

@@ -86,7 +86,7 @@ export function insecureSite({ url }: Site): Site {
   return { url: `http://${insecureHost}:${port}` };
 }
 
-/** Loads the dashboard anew in a page that has been opened, which is quicker than another page: its two paths are two documents. */
+/** Loads the dashboard again in a page that has been opened, which is quicker than another page: its two paths are two documents. */
 export async function reopen(page: Page, site: Site, at: string): Promise<void> {
   const path = new URL(page.url()).pathname === '/ui' ? '/ui/' : '/ui';
   await page.goto(site.url + path + at);

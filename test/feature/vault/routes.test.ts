@@ -64,7 +64,7 @@ test('rolling a principal rolls its auto secrets and names the manual ones', asy
   expect(told).toEqual({ name: 'roller', rolled: ['a-auto', 'z-auto'], skipped: ['by-hand'] });
 });
 
-test('a purged principal loses its grants: registered anew it holds nothing', async () => {
+test('a purged principal loses its grants: registered again it holds nothing', async () => {
   await vault.do('principal', { name: 'gamma', kind: 'plugin' });
   await vault.do('secret', { name: 'for-gamma', value: 'v', authorized_principals: ['gamma'] });
   expect(await granted('gamma')).toEqual(['for-gamma']);

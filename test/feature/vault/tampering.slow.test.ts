@@ -25,7 +25,7 @@ const unlock = readUnlock(place.keys);
 const store: Store = openStore(statePath);
 const jobs = jobId(makeBlockKeys(() => 7).next(Date.now()), 0);
 
-/** One turn of the actor, which opens the vault anew, as a start does. `waits`: why the jobs of the instance wait. */
+/** One turn of the actor, which opens the vault again, as a start does. `waits`: why the jobs of the instance wait. */
 function turnOf(requests: readonly VaultRequest[], instance: string | null = null) {
   const actor = startVaultActor({
     reader: store,

@@ -56,7 +56,7 @@ test('hexadecimal digits count in either case, with the prefix or without', asyn
   }
 });
 
-test('the signature is of the bytes: the same object written anew is 403', async () => {
+test('the signature is of the bytes: the same object written again is 403', async () => {
   for (const other of [JSON.stringify(JSON.parse(body), null, 1), '{"b":[1,2],"payload":{"a":1}}', `${body}\n`])
     expect((await send(gateway, '/webhook/plain', other, { 'X-Signature': digest })).status).toBe(403);
 });

@@ -311,7 +311,7 @@ test('a breaker pauses its plugin, lets one job out after its time, and goes by 
   expect(Date.parse(String(opened!['until'])) - Date.parse(String(opened!['since']))).toBe(1000);
   const ids = [await gateway.submit('brittle/handle', doomed)];
   for (let count = 0; count < 3; count++) ids.push(await gateway.submit('brittle/handle', fine));
-  // The pause by the breaker lasts over a restart, although the counts of the breaker begin anew.
+  // The pause by the breaker lasts over a restart, although the counts of the breaker begin again.
   await gateway.restart();
   const [bad, ...good] = await gateway.allSettled(ids);
   expect([bad!.status, ...good.map(({ status }) => status)]).toEqual(['failed', 'succeeded', 'succeeded', 'succeeded']);

@@ -108,7 +108,7 @@ test('a job of a run is run again by itself, with its event and context', async 
   expect(await gateway.tree(run.job_id)).toHaveLength(3);
 });
 
-test('a run begins anew, by the definition that is configured now', async () => {
+test('a run begins again, by the definition that is configured now', async () => {
   const old = await gateway.ran('two', { who: 'Ada', gate: 'run' });
   gateway.open('run');
   const { pipelines: _, ...others } = settings;

@@ -206,7 +206,7 @@ describe('while the job before has not ended', () => {
   });
 });
 
-test('too many failures in a row pause a schedule, and resuming it begins anew', async () => {
+test('too many failures in a row pause a schedule, and resuming it begins again', async () => {
   const paused = await until('it is paused', async () => {
     const schedule = await show('fails');
     return schedule.state === 'paused' ? schedule : null;

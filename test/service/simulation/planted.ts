@@ -34,7 +34,7 @@ function parsePatch(name: string, text: string): Patch {
   return { name, what, path, before: side('+'), after: side('-') };
 }
 
-/** The file with the bug in it; null: its lines do not stand there exactly once, and the patch must be written anew. */
+/** The file with the bug in it; null: its lines do not stand there exactly once, and the patch must be written again. */
 export function planted({ before, after }: Patch, source: string): string | null {
   const at = source.indexOf(before);
   if (at < 0 || source.indexOf(before, at + 1) >= 0) return null;

@@ -82,7 +82,7 @@ export class Poison {
     return Boolean(id && (this.has('runs', id) || this.has('open', blockOf(id))));
   }
 
-  /** Checks a write: of the records that are set aside, only those of retries may be written anew. */
+  /** Checks a write: of the records that are set aside, only those of retries may be written again. */
   written(table: Table, key: Uint8Array): void {
     if (!this.has(table, key)) return;
     holds(table === 'retries', () => `a record of ${table} that was set aside is written`);

@@ -1,4 +1,4 @@
-// What the service of a world is configured with: a fixed cast of plugins, and pipelines that the seed draws, anew for some reloads.
+// What the service of a world is configured with: a fixed cast of plugins, and pipelines that the seed draws, and draws again for some reloads.
 import type { Config, Manifest, PluginInstance } from '../../../config/config.ts';
 import { command, plugin as instance } from '../../unit/actors/job/instances.ts';
 import { checkPipelines } from '../../unit/actors/pipeline/checked.ts';

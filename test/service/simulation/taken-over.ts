@@ -49,7 +49,7 @@ export function runsWhatFailed(jobs: Jobs, run: KnownJob): void {
     const isStillborn = /^(?:step ".*": with|stopped): /;
     const isFresh = job.plugin === pipelinePlugin && job.group.rerun === null;
     const mayBeFresh = isStillborn.test(errorOf(before.body)) || isStillborn.test(errorOf(job.attempts.at(-1)!.body));
-    holds(!isFresh || mayBeFresh, () => `the run ${job.id} begins anew, though ${twin.id} had begun`);
+    holds(!isFresh || mayBeFresh, () => `the run ${job.id} begins again, though ${twin.id} had begun`);
   }
 }
 

@@ -15,7 +15,7 @@ const client = (token: string = everythingToken) =>
   createClient<paths>({ baseUrl: gateway.url, headers: { Authorization: `Bearer ${token}` } });
 
 const purpose =
-  '// Made from the OpenAPI document of settings.ts, without its comments: HEADGATE_WRITE_GOLDEN=1 writes it anew.\n';
+  '// Made from the OpenAPI document of settings.ts, without its comments: HEADGATE_WRITE_GOLDEN=1 writes it again.\n';
 
 test('the types are those of the document that the gateway answers', async () => {
   const { body } = await gateway.call('GET', '/openapi.json', undefined, { token: null });

@@ -1,4 +1,4 @@
-// Made from the OpenAPI document of settings.ts, without its comments: HEADGATE_WRITE_GOLDEN=1 writes it anew.
+// Made from the OpenAPI document of settings.ts, without its comments: HEADGATE_WRITE_GOLDEN=1 writes it again.
 
 export interface paths {
     "/plugin/sums/add": {

@@ -95,7 +95,7 @@ export function keyboardFlows(gateway: Gateway): void {
     await page.getByRole('heading', { name: 'greeter.handle', level: 1 }).waitFor();
   });
 
-  test('times are shown exactly, and so again after the page is loaded anew', async () => {
+  test('times are shown exactly, also after the page is loaded again', async () => {
     const page = await visit(gateway, { at: '#/jobs' });
     const time = page.getByRole('table', { name: 'Jobs' }).getByRole('time').first();
     await time.filter({ hasText: /ago|now/ }).waitFor();

@@ -142,7 +142,7 @@ export function updateFlows(gateway: Gateway, seeded: () => Seeded): void {
     const before = await streams();
     await observed.pass(20_000);
     expect(await streams()).toBe(before);
-    // A comment of the service begins the silence anew.
+    // A comment of the service begins the silence again.
     await until('the stream is opened again', async () => {
       await observed.pass(5_000);
       return (await streams()) > before;

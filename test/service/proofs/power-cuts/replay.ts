@@ -19,7 +19,7 @@ export const tracedCalls = [
 ];
 
 const terminal = ['succeeded', 'failed', 'timed_out', 'dead', 'cancelled'];
-/** The lock file of LMDB: the first process that opens the store creates it anew, so its content does not matter. */
+/** The lock file of LMDB: the first process that opens the store creates it again, so its content does not matter. */
 const mapped = /(^|\/)lock\.mdb$/;
 
 /** A mark among the calls: the command that creates the vault has ended. */

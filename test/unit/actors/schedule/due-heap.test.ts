@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { type Due, DueHeap } from '../../../../actors/schedule/due-heap.ts';
 import { fc } from '../../../support/seed.ts';
 
-test('it behaves as a list that is sorted anew each time', () => {
+test('it behaves as a list that is sorted again each time', () => {
   const step = fc.oneof(
     fc.tuple(fc.constant('set' as const), fc.nat(9), fc.oneof(fc.nat(30), fc.constant(Number.POSITIVE_INFINITY))),
     fc.tuple(fc.constant('pop' as const), fc.nat(30), fc.constant(0)),

@@ -266,7 +266,7 @@ describe('A persistent process plugin', () => {
     expect(said).toBe('it is [SECRET:key]!\n');
   });
 
-  it('is started anew with another configuration', async () => {
+  it('is started again with another configuration', async () => {
     const stage = new Stage(1).plugin('p', sh(`*) ${ok} ;;`), many);
     const { result } = await stage.run('p');
     stage.configure();

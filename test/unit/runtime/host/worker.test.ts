@@ -165,7 +165,7 @@ describe('A worker plugin', () => {
     ],
     ['a name that a module lacks', 'import { absent } from "node:fs"', /cannot be loaded: SyntaxError: .*absent/],
     ['CommonJS in a module', 'require("node:fs")', /cannot be loaded: ReferenceError: require is not defined/],
-  ])('fails for good when its file cannot be loaded, and is loaded anew: %s', async (_, code, error) => {
+  ])('fails for good when its file cannot be loaded, and is loaded again: %s', async (_, code, error) => {
     const stage = new Stage(1).plugin('p', code);
     const ended = await stage.run('p');
     expect([ended.verdict, ended.permanent, ended.error]).toEqual(['error', true, expect.stringMatching(error)]);
@@ -181,7 +181,7 @@ describe('A worker plugin', () => {
     expect(await stage.run('p')).toMatchObject({ ...failed, permanent: true });
   });
 
-  it('has its code loaded anew, with all it imports, when the generation changes', async () => {
+  it('has its code loaded again, with all it imports, when the generation changes', async () => {
     const stage = new Stage(1).plugin('p', 'import { v } from "./v.mjs"; export const handle = () => ({ result: v })');
     stage.write('p', 'v.mjs', 'export const v = "one"');
     expect((await stage.run('p')).result).toBe('one');
