@@ -116,9 +116,12 @@ function noteOf(reader: Reader, id: JobId): Cancel | null {
 }
 
 /**
- * The cancel of a run that contains the job, directly or not, or a detached cancel that applies to the job. Null: no such cancel.
- * `isOpen`: whether the job is unsettled. The note of a run is about a part of the run that has ended: among the jobs of phases, it applies
- * only to settled ones that were created before the cancel. To a job of `finally`, only the cancel of its own run applies.
+ * The cancel that applies to the job because of a run above it, or a detached cancel that applies to the job. Null: there is none. `isOpen`:
+ * whether the job is unsettled.
+ *
+ * - A job of `finally` is cancelled only by a cancel of its own run.
+ * - A note says that a part of its run was cancelled, and that this part has ended. Of the jobs of phases, it applies only to settled ones that
+ *   were created before the cancel.
  */
 export function cancelAround(reader: Reader, block: Block, index: number, isOpen: boolean): Cancel | null {
   let { group } = groupOf(block, index);
