@@ -46,8 +46,14 @@ export function single<V>(value: V): readonly Sample<V>[] {
 /** If there would be too many series, several samples share one. In the shared series, the named labels have this value. */
 export const otherName = 'other';
 
-/** A shared series of a counter. `sum`: of its samples in the last scrape; `lost`: by how much sums were less than in the scrape before. */
-type SharedCounter = { readonly labels: MetricLabels; sum: number; lost: number };
+/**
+ * A shared series of a counter or histogram. `last`: its samples in the last scrape, joined; null: there were none. `lost`: by how much they
+ * were less than in the scrape before, joined over all scrapes; null: there has been only one scrape.
+ */
+type SharedSeries<V> = { readonly labels: MetricLabels; last: V | null; lost: V | null };
+
+/** Shared series by the names of their families and by their labels. */
+type SharedByFamily<V> = Map<string, Map<string, SharedSeries<V>>>;
 
 /**
  * Decides which samples get a series of their own: the first ones, in the order in which scrapes present them. A sample keeps its series until
@@ -57,8 +63,8 @@ export class SeriesRoom {
   readonly #known = new Set<string>();
   /** The samples that were found to have a series of their own. */
   readonly #own = new WeakSet<Sample<unknown>>();
-  /** The shared series of counters, by the names of their families. */
-  readonly #counters = new Map<string, Map<string, SharedCounter>>();
+  readonly #counters: SharedByFamily<number> = new Map();
+  readonly #histograms: SharedByFamily<BucketValues> = new Map();
   #used = 0;
 
   /** Limits the series with names to `seriesMax` over all families together. Further samples share series with the name `other`. */
@@ -68,7 +74,8 @@ export class SeriesRoom {
     switch (family.type) {
       case 'histogram': {
         const { own, shared } = yield* this.#limited(family.name, named, family.samples, seriesMax, joinBuckets);
-        return { ...family, samples: [...own, ...shared.values()] };
+        const kept = neverFalling(this.#histograms, family.name, shared, joinBuckets, fallenBuckets);
+        return { ...family, samples: [...own, ...kept] };
       }
       case 'gauge': {
         const join = family.joined === 'max' ? Math.max : add;
@@ -77,24 +84,8 @@ export class SeriesRoom {
       }
       case 'counter': {
         const { own, shared } = yield* this.#limited(family.name, named, family.samples, seriesMax, add);
-        return { ...family, samples: [...own, ...this.#neverFalling(family.name, shared)] };
+        return { ...family, samples: [...own, ...neverFalling(this.#counters, family.name, shared, add, fallen)] };
       }
-    }
-  }
-
-  /**
-   * The shared series of a counter, with values that never fall. The sum of the samples of a shared series falls when one of them is removed,
-   * or gets a series of its own. Prometheus would take this for a restart of the counter, and count the whole value again.
-   */
-  *#neverFalling(name: string, shared: ReadonlyMap<string, Sample<number>>): Iterable<Sample<number>> {
-    const counters = this.#counters.get(name) ?? new Map<string, SharedCounter>();
-    this.#counters.set(name, counters);
-    for (const [key, { labels }] of shared) if (!counters.has(key)) counters.set(key, { labels, sum: 0, lost: 0 });
-    for (const [key, counter] of counters) {
-      const sum = shared.get(key)?.value ?? 0;
-      counter.lost += Math.max(0, counter.sum - sum);
-      counter.sum = sum;
-      yield { labels: counter.labels, value: counter.sum + counter.lost };
     }
   }
 
@@ -139,6 +130,46 @@ export class SeriesRoom {
     this.#used += count;
     return true;
   }
+}
+
+/**
+ * The shared series of a counter or histogram, with values that never fall. The samples of a shared series are less than before when one of
+ * them is removed, or gets a series of its own. Prometheus would take this for a restart, and count the whole value again.
+ */
+function* neverFalling<V>(
+  families: SharedByFamily<V>,
+  name: string,
+  shared: ReadonlyMap<string, Sample<V>>,
+  join: (a: V, b: V) => V,
+  fallenBy: (before: V, now: V | null) => V,
+): Iterable<Sample<V>> {
+  const known = families.get(name) ?? new Map<string, SharedSeries<V>>();
+  families.set(name, known);
+  for (const [key, { labels }] of shared) if (!known.has(key)) known.set(key, { labels, last: null, lost: null });
+  for (const [key, series] of known) {
+    const now = shared.get(key)?.value ?? null;
+    if (series.last !== null) {
+      const fell = fallenBy(series.last, now);
+      series.lost = series.lost === null ? fell : join(series.lost, fell);
+    }
+    series.last = now;
+    // A series without samples had some before, and so has `lost`.
+    const value = now === null ? series.lost! : series.lost === null ? now : join(now, series.lost);
+    yield { labels: series.labels, value };
+  }
+}
+
+/** By how much the value is less than before. `now` null: nothing is left of it. */
+function fallen(before: number, now: number | null): number {
+  return Math.max(0, before - (now ?? 0));
+}
+
+function fallenBuckets(before: BucketValues, now: BucketValues | null): BucketValues {
+  return {
+    limits: before.limits,
+    sum: fallen(before.sum, now?.sum ?? 0),
+    counts: before.counts.map((count, place) => fallen(count, now?.counts[place] ?? 0)),
+  };
 }
 
 /** The number of series of a histogram: one for each bucket, one for the sum, and one for the count. */

@@ -259,6 +259,25 @@ describe('the room for series', () => {
     expect(joined.samples[1]!.value).toMatchObject({ sum: 6, counts: [2, 4] });
   });
 
+  test('a shared histogram never falls, whatever happens to its samples', () => {
+    const room = new SeriesRoom();
+    const histogram = (values: { readonly [name: string]: readonly [number, number] }, seriesMax = 4) => {
+      const samples = Object.entries(values).map(([name, counts]) => ({
+        labels: { name },
+        value: { limits: [1], sum: counts[0] + 2 * counts[1], counts },
+      }));
+      const family: MetricFamily = { name: 'h', type: 'histogram', help: 'H.', named: ['name'], samples };
+      return shown(limited(room, family, seriesMax)).map(([name, value]) => {
+        const { sum, counts } = value as { readonly sum: number; readonly counts: readonly number[] };
+        return `${name} ${counts.join()} ${sum}`;
+      });
+    };
+    expect(histogram({ a: [1, 0], b: [2, 1], c: [0, 4] })).toEqual(['a 1,0 1', 'other 2,5 12']);
+    expect(histogram({ a: [1, 0], b: [2, 1], c: [0, 5] }, 8)).toEqual(['a 1,0 1', 'b 2,1 4', 'other 2,5 12']);
+    expect(histogram({ a: [1, 0], b: [2, 1], c: [0, 6] }, 8)).toEqual(['a 1,0 1', 'b 2,1 4', 'other 2,6 14']);
+    expect(histogram({ a: [1, 0], b: [2, 1] }, 8)).toEqual(['a 1,0 1', 'b 2,1 4', 'other 2,6 14']);
+  });
+
   test('families without names are never limited', () => {
     const family: MetricFamily = {
       name: 'up',
