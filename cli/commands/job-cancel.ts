@@ -54,9 +54,13 @@ export const jobCancel = clientCommand<Options>({
       jobs.push(await cancel(client, id, options, args.length > 1, isAnyDone));
     }
     // All jobs are cancelled before the first wait, because a job can take long to end.
-    for (const [at, job] of jobs.entries())
-      if (options.wait && 'status' in job && !isSettled(job.status)) jobs[at] = await ended(job, call);
-    await out.answer({ jobs }, () => jobs.map(line));
+    const awaited = new Set<string>();
+    for (const [at, job] of jobs.entries()) {
+      if (!options.wait || !('status' in job) || isSettled(job.status)) continue;
+      awaited.add(job.job_id);
+      jobs[at] = await ended(job, call);
+    }
+    await out.answer({ jobs }, () => jobs.map(job => line(job, awaited.has(job.job_id))));
     return jobs.every(isStopped) ? exitStatus.ok : exitStatus.failed;
   },
 });
@@ -104,9 +108,11 @@ function isStopped(job: Cancelled | Refused): boolean {
   return 'status' in job && job.problem === undefined && (job.status === 'cancelled' || job.cancelling === true);
 }
 
-function line(job: Cancelled | Refused): TerminalLine {
+/** `isAwaited`: whether the job had not ended when it was cancelled, and its end was waited for. */
+function line(job: Cancelled | Refused, isAwaited: boolean): TerminalLine {
   if (!('status' in job)) return [`${job.job_id} `, { text: 'not cancelled', style: 'red' }, `: ${job.problem.detail}`];
   if (job.problem) return [`${job.job_id} `, statusPiece(job.status), `, being stopped: ${job.problem.detail}`];
-  const note = job.cancelling ? ', being stopped' : isStopped(job) ? '' : ': it had ended already';
+  const tooLate = isAwaited ? ' before it was stopped' : ': it had ended already';
+  const note = job.cancelling ? ', being stopped' : isStopped(job) ? '' : tooLate;
   return [`${job.job_id} `, statusPiece(job.status), note];
 }

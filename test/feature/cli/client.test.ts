@@ -334,6 +334,15 @@ test('job cancel --wait cancels all jobs before it waits, and a failure hides no
   expect(stdout).toBe('a cancelled\nb running, being stopped: as asked\nc not cancelled: as asked\n');
 });
 
+test('job cancel --wait says that a job succeeded before it was stopped', async () => {
+  const url = await serve((request, response) => {
+    const [status, cancelling] = request.method === 'POST' ? ['running', true] : ['succeeded'];
+    response.end(JSON.stringify({ job_id: 'a', status, cancelling, plugin: 'p', command: 'c' }));
+  });
+  const { status, stdout } = await headgate(['job', 'cancel', 'a', '--wait', '--url', url]);
+  expect([status, stdout]).toEqual([1, 'a succeeded before it was stopped\n']);
+});
+
 test('a stream that is refused when it is opened again ends the command', async () => {
   let opens = 0;
   const url = await serve((_request, response) => {
