@@ -118,6 +118,11 @@ export class ThreadPool {
     }
   }
 
+  /** The id of the running thread that was given the frame; 0: the frame waits for a thread, or for the start of its thread. */
+  threadOf(shared: SharedArrayBuffer): number {
+    return this.#places.find(({ running }) => running?.shared === shared)?.threadId ?? 0;
+  }
+
   /** Piscina reports a thread that replaces another one (`workerCreate`) only after this message of the thread. */
   #loaded(threadId: number): void {
     this.#watchThreads();
@@ -188,7 +193,15 @@ export class ThreadPool {
 
   async close(): Promise<void> {
     this.#closing = true;
-    await Promise.all([...this.#threads.values()].map(thread => thread.settled()));
+    // Threads that replace others may be starting, and others may start meanwhile.
+    const settled = new Set<WatchedThread>();
+    for (;;) {
+      this.#watchThreads();
+      const starting = [...this.#threads.values()].filter(thread => !settled.has(thread));
+      if (starting.length === 0) break;
+      await Promise.all(starting.map(thread => thread.settled()));
+      for (const thread of starting) settled.add(thread);
+    }
     await this.#piscina.destroy();
   }
 

@@ -16,7 +16,7 @@ import { cancelMsMax, heapMb, reasonOf } from './thread-end.ts';
 const slowMs = 5;
 /** A frame that has waited this long is returned if every thread is busy with a slow frame (one whose later tasks have been returned). */
 const patienceMs = 20;
-/** If a thread loads a plugin's code for this long, the frame's tasks that no thread has begun are returned. */
+/** If a thread does not take its frame, or loads a plugin's code, for this long, the frame's tasks that no thread has begun are returned. */
 const slowLoadMs = 250;
 /** If a thread loads a plugin's code for this long, and for at least the time limit of the frame's tasks, the thread is replaced. */
 const loadMsMax = 10_000;
@@ -37,12 +37,17 @@ type ThreadFrame = {
   /** The number of tasks that are not returned: at first all tasks, and after `#takeBack` the tasks that had begun. */
   started: number;
   takenBack: boolean;
-  /** The progress at the last check (`#check`): 0 waiting, 1 loading code, otherwise 2 plus the number of answered tasks. */
+  /**
+   * The progress at the last check (`#check`): 0 waiting for a thread, 1 given to a thread that has not taken it, 2 loading code, otherwise 3
+   * plus the number of answered tasks.
+   */
   seen: number;
   /** The time of `performance.now` at which a check first found the progress `seen`. */
   seenAtMs: number;
   /** Set if the thread is being stopped because of the running task: the result of that task. */
   doom: TaskResult | null;
+  /** Whether the thread is being stopped although no task of the frame is running. */
+  isStopped: boolean;
 };
 
 export class WorkerFrames {
@@ -98,6 +103,7 @@ export class WorkerFrames {
       seen: 0,
       seenAtMs: performance.now(),
       doom: null,
+      isStopped: false,
     };
     this.#runs.add(run);
     this.#waiting.push(run);
@@ -123,7 +129,7 @@ export class WorkerFrames {
     this.#dropWaiting();
     const { slot } = run;
     if (task >= run.started || task < slot.answered) return;
-    slot.drop();
+    slot.drop(task);
     this.#pool.cancel(slot.thread, { cancel: frameId, task, reason });
     setTimeout(() => {
       if (!this.#runs.has(run) || slot.answered > task || run.doom !== null) return;
@@ -175,7 +181,7 @@ export class WorkerFrames {
     this.#hold(run.head.plugin);
     const reason = reasonOf(error, heapMb(this.#threads));
     // The thread may still live. If a plugin has damaged built-in objects, any code on the thread can fail.
-    if (run.doom === null) this.#pool.terminate(run.slot.thread, reason);
+    if (run.doom === null && !run.isStopped) this.#pool.terminate(run.slot.thread, reason);
     await this.#pool.exitOf(run.slot.thread);
     this.#running--;
     this.#launch();
@@ -222,7 +228,7 @@ export class WorkerFrames {
     let slow = 0;
     for (const run of this.#runs) {
       this.#check(run, nowMs);
-      if (run.takenBack && run.slot.phase !== 'waiting') slow++;
+      if (run.takenBack && run.seen > 0) slow++;
     }
     if (slow >= this.#threads) {
       for (const run of this.#waiting) if (nowMs - run.seenAtMs >= patienceMs) this.#takeBack(run, 'crowded');
@@ -234,12 +240,14 @@ export class WorkerFrames {
   #check(run: ThreadFrame, nowMs: number): void {
     const { slot, head } = run;
     const { phase, answered } = slot;
-    if (phase === 'waiting') return;
+    const waits = phase === 'waiting';
+    const thread = waits ? this.#pool.threadOf(slot.shared) : slot.thread;
+    if (thread === 0) return;
     // Only a frame that was already running at the last check sends outcomes here. A frame that ends sooner sends all its outcomes at its
     // end.
-    if (run.seen >= 2) this.#report(run);
+    if (run.seen >= 3) this.#report(run);
     // Loading is a separate stage of the progress, so the loading time does not count towards the first task.
-    const seen = phase === 'loading' ? 1 : 2 + answered;
+    const seen = waits ? 1 : phase === 'loading' ? 2 : 3 + answered;
     if (seen !== run.seen) {
       run.seen = seen;
       run.seenAtMs = nowMs;
@@ -247,9 +255,16 @@ export class WorkerFrames {
     }
     const sinceMs = nowMs - run.seenAtMs;
     const loading = phase === 'loading';
-    if (sinceMs >= (loading ? slowLoadMs : slowMs)) this.#takeBack(run, 'crowded');
+    if (sinceMs >= (waits || loading ? slowLoadMs : slowMs)) this.#takeBack(run, 'crowded');
     const limitMs = loading ? Math.max(loadMsMax, head.deadlineMs) : head.deadlineMs + graceMs;
-    if (sinceMs < limitMs || run.doom !== null || answered >= run.started) return;
+    if (sinceMs < limitMs || run.doom !== null || run.isStopped) return;
+    if (waits || answered >= run.started) {
+      // Code that an earlier job left behind blocks the thread. No job of this frame is charged.
+      run.isStopped = true;
+      this.#takeBack(run, 'crowded');
+      this.#pool.terminate(thread, 'code that an ended job has left behind blocked the thread');
+      return;
+    }
     const reason = loading ? `timed out after ${limitMs} ms while loading` : timeOutReason(head.deadlineMs);
     run.doom = resultOfFailure(reason, false, {}, 'timed_out');
     this.#takeBack(run, 'crowded');

@@ -144,19 +144,19 @@ function enterWaiting(): void {
 /** Begins a task, unless it was cancelled. */
 function enter({ open, task }: Waiting): void {
   const { frame, ticket, prepared } = open;
-  if (!open.claims.claim(task)) return;
   const { deadlineMs } = frame.head;
   const job: Job = { open, task, kit: new HandlerKit(), startedMs: performance.now(), timer: null, isLate: false };
   const payload = unpack<Json>(frame.payload(task));
   const mismatch = prepared.check === null ? null : prepared.check(payload);
   const refused = prepared.refused ?? (mismatch === null ? null : resultOfFailure(mismatch, true));
   if (refused !== null) {
-    note(job, refused);
+    if (open.claims.claim(task)) note(job, refused);
     return;
   }
   const plugin = plugins[frame.head.plugin]!;
   const deadlineAt = deadlineText(job.startedMs + deadlineMs);
   const request = makeRequest(frame, task, plugin, payload, unpackObject(frame.state), deadlineAt);
+  if (!open.claims.claim(task)) return;
   underWay++;
   status.enter(ticket, task);
   let answer: unknown;

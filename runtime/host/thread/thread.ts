@@ -6,7 +6,7 @@ import { FrameReader } from '../wire/frame.ts';
 import { LearnedMask, type Mask } from '../wire/mask.ts';
 import { encodeOutcomes, outcomeOfRun } from '../wire/outcome-message.ts';
 import type { HostedPlugin } from '../wire/plugin-host.ts';
-import { makeRequest } from '../wire/request.ts';
+import { type AnyRequest, makeRequest } from '../wire/request.ts';
 import {
   okResult,
   resultOfAnswer,
@@ -82,37 +82,38 @@ async function runFrame(shared: SharedArrayBuffer): Promise<void> {
   const { deadlineMs } = frame.head;
   followWallClock();
   slot.enter('running', threadId);
-  // The only claimed task was cancelled while the code was loaded. The main thread returns it.
-  if (slot.isDropped) return;
 
   for (let startedMs = performance.now(); task >= 0; task = slot.claim()) {
     let settled = refused;
-    let endedMs = startedMs;
+    let request: AnyRequest | null = null;
     if (settled === null) {
       const payload = unpack<Json>(frame.payload(task));
       const mismatch = check === null ? null : check(payload);
       if (mismatch !== null) settled = resultOfFailure(mismatch, true);
-      else {
-        const request = makeRequest(frame, task, plugin, payload, state.fresh(), deadlineText(startedMs + deadlineMs));
-        const kit = new HandlerKit();
-        try {
-          let answer: unknown = handler!(request, kit);
-          if (isThenable(answer)) {
-            current = { frameId: frame.head.frameId, task, kit };
-            answer = await deadline.race(answer, startedMs + deadlineMs, kit);
-          }
-          const aside = kit.close();
-          const isQuiet = aside === null && isNothing(answer);
-          settled = isQuiet ? okResult : resultOfAnswer(answer, false, aside ?? undefined, mask);
-        } catch (error) {
-          settled = resultOfError(error, withStack(kit.close(), error, plugin.directory, mask), mask);
+      else request = makeRequest(frame, task, plugin, payload, state.fresh(), deadlineText(startedMs + deadlineMs));
+    }
+    // If the task was cancelled before it began, the main thread returns it.
+    if (!slot.begin(task)) return;
+    let endedMs = startedMs;
+    if (settled === null) {
+      const kit = new HandlerKit();
+      try {
+        let answer: unknown = handler!(request!, kit);
+        if (isThenable(answer)) {
+          current = { frameId: frame.head.frameId, task, kit };
+          answer = await deadline.race(answer, startedMs + deadlineMs, kit);
         }
-        endedMs = performance.now();
-        if (endedMs - startedMs > deadlineMs) {
-          settled = resultOfFailure(timeOutReason(deadlineMs), false, kit.close() ?? undefined, 'timed_out', mask);
-        } else if (settled.stateUpdates !== null) {
-          settled = state.settle(settled);
-        }
+        const aside = kit.close();
+        const isQuiet = aside === null && isNothing(answer);
+        settled = isQuiet ? okResult : resultOfAnswer(answer, false, aside ?? undefined, mask);
+      } catch (error) {
+        settled = resultOfError(error, withStack(kit.close(), error, plugin.directory, mask), mask);
+      }
+      endedMs = performance.now();
+      if (endedMs - startedMs > deadlineMs) {
+        settled = resultOfFailure(timeOutReason(deadlineMs), false, kit.close() ?? undefined, 'timed_out', mask);
+      } else if (settled.stateUpdates !== null) {
+        settled = state.settle(settled);
       }
     }
     publish(slot, frame.head.frameId, task, settled, startedMs, endedMs);

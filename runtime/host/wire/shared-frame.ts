@@ -16,7 +16,7 @@ const words = {
   answered: 5,
   room: 6,
   frameBytes: 7,
-  dropped: 8,
+  begun: 8,
 } as const;
 const controlBytes = 36;
 /**
@@ -69,15 +69,14 @@ export class SharedFrame {
     return Math.min(Atomics.exchange(this.#control, words.claimed, this.count), this.count);
   }
 
-  /**
-   * Called by the main thread when it cancels a task. If the thread still loads the plugin's code, it runs no task of the frame.
-   */
-  drop(): void {
-    Atomics.store(this.#control, words.dropped, 1);
+  /** Called by the thread right before it calls the handler of a claimed task. False: the task was cancelled, and must not begin. */
+  begin(task: number): boolean {
+    return Atomics.compareExchange(this.#control, words.begun, task, task + 1) === task;
   }
 
-  get isDropped(): boolean {
-    return Atomics.load(this.#control, words.dropped) === 1;
+  /** Called by the main thread when it cancels a task that the thread has claimed. If the task has not begun, it never begins. */
+  drop(task: number): void {
+    Atomics.compareExchange(this.#control, words.begun, task, -1);
   }
 
   get phase(): Phase {
