@@ -316,31 +316,26 @@ test('job cancel --wait cancels all jobs before it waits, and a failure hides no
     asked.push(`${request.method} ${id}`);
     if (request.method === 'POST' && id === 'c') return problem(response, 503, 'overloaded');
     if (request.method === 'GET' && id === 'b') return problem(response, 403, 'forbidden');
-    const [status, cancelling] = request.method === 'POST' ? ['running', true] : ['cancelled'];
+    const [status, cancelling] =
+      request.method === 'POST' ? ['running', true] : [id === 'd' ? 'succeeded' : 'cancelled'];
     response.end(JSON.stringify({ job_id: id, status, cancelling, plugin: 'p', command: 'c' }));
   });
-  const words = ['job', 'cancel', 'a', 'b', 'c', '--wait', '--url', url];
+  const words = ['job', 'cancel', 'a', 'b', 'c', 'd', '--wait', '--url', url];
   const { status, json } = await headgate([...words, '--json']);
-  expect(asked).toEqual(['POST a', 'POST b', 'POST c', 'GET a', 'GET b']);
+  expect(asked).toEqual(['POST a', 'POST b', 'POST c', 'POST d', 'GET a', 'GET b', 'GET d']);
   expect([status, json.jobs]).toMatchObject([
     1,
     [
       { job_id: 'a', status: 'cancelled' },
       { job_id: 'b', status: 'running', cancelling: true, problem: { code: 'forbidden' } },
       { job_id: 'c', problem: { code: 'overloaded' } },
+      { job_id: 'd', status: 'succeeded' },
     ],
   ]);
   const { stdout } = await headgate(words);
-  expect(stdout).toBe('a cancelled\nb running, being stopped: as asked\nc not cancelled: as asked\n');
-});
-
-test('job cancel --wait says that a job succeeded before it was stopped', async () => {
-  const url = await serve((request, response) => {
-    const [status, cancelling] = request.method === 'POST' ? ['running', true] : ['succeeded'];
-    response.end(JSON.stringify({ job_id: 'a', status, cancelling, plugin: 'p', command: 'c' }));
-  });
-  const { status, stdout } = await headgate(['job', 'cancel', 'a', '--wait', '--url', url]);
-  expect([status, stdout]).toEqual([1, 'a succeeded before it was stopped\n']);
+  expect(stdout).toBe(
+    'a cancelled\nb running, being stopped: as asked\nc not cancelled: as asked\nd succeeded before it was stopped\n',
+  );
 });
 
 test('a stream that is refused when it is opened again ends the command', async () => {
