@@ -87,7 +87,7 @@ export type JobActorOptions = JobStateOptions &
 export type JobActor = Actor &
   AllJobCalls & {
     readonly dispatcher: Dispatcher;
-    readonly state: Pick<JobState, 'lanes' | 'open' | 'suspects'>;
+    readonly state: Pick<JobState, 'lanes' | 'open' | 'suspects' | 'isLoaded'>;
     /** Must be called before the first message of each turn. The first call adopts the frames that hosts still have. */
     begin(turn: Turn): void;
     reconfigure(config: Config): void;

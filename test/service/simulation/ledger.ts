@@ -67,6 +67,8 @@ export class Ledger {
   #ring = (_actor: string): void => {};
   /** Whether the request to stop has been handled: after it, no frame may leave. */
   isStopping = false;
+  /** Whether, after the last turn, the actors have read back all open jobs. */
+  isLoaded = false;
 
   constructor(outside: Outside) {
     this.#outside = outside;
@@ -196,7 +198,8 @@ export class Ledger {
         turns.end!(turn);
         const { dispatcher } = actors.job;
         this.isStopping = dispatcher.pause?.isDisk === false;
-        const { lanes, suspects } = actors.job.state;
+        const { lanes, suspects, isLoaded } = actors.job.state;
+        this.isLoaded = isLoaded;
         const waiting = [...lanes.values()].reduce((jobs, lane) => jobs + lane.queued, suspects.length);
         const counted = this.gauges.get('queued');
         holds(counted === waiting, () => `the ledger counts ${counted} queued jobs, and ${waiting} wait`);

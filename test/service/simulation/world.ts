@@ -339,9 +339,9 @@ export class World {
   #restartIfStopped(): boolean {
     if (this.#stop.state !== 'answered') return false;
     const [running] = this.#commits.out();
-    // If the last turn before the stop failed, its ends were not written, and jobs may still be running on disk.
+    // The ends of a failed last turn are not written; and a stop may come before all jobs of the life before have been read back.
     holds(
-      running === undefined || this.#ledger.condition !== 'up',
+      running === undefined || this.#ledger.condition !== 'up' || !this.#ledger.isLoaded,
       () => `the service has stopped in good order, and ${running} is said to be running`,
     );
     this.#restart();
