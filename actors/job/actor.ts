@@ -160,7 +160,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
       case 'ask_waits':
         turn.reply(message.replyTo, {
           kind: 'waits',
-          waits: waitsOf(state, dispatcher, message.id, turn.nowUs),
+          waits: actions.waitsOf(message.id) ?? waitsOf(state, dispatcher, message.id, turn.nowUs),
         } satisfies WaitsReply);
         break;
       case 'ask_held':

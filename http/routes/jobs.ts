@@ -1,7 +1,7 @@
 // Reads one job and the tree below it, and cancels jobs (docs/contract.md#jobs).
 
 import { type Waits, waitReasons } from '../../actors/job/protocol.ts';
-import { pipelinePlugin } from '../../actors/job/records/job.ts';
+import { isHosted } from '../../actors/job/records/job.ts';
 import { rerunsCountedMax, rerunsListedMax } from '../../actors/job/records/reruns.ts';
 import type { JobView } from '../../actors/job/views/job-view.ts';
 import type { ApiScope } from '../../config/section/scope.ts';
@@ -203,8 +203,8 @@ function answerJob(
     isLongToShow(job, detail)
       ? answerRead(call, { kind: 'job', id, detail, waits }, status)
       : smallAnswer(jobParts(job, detail, waits), status);
-  // Only the ledger knows why the job waits.
-  const isAsked = job.status === 'queued' || (job.status === 'running' && job.plugin === pipelinePlugin);
+  // Only the ledger knows why the job waits. Runs and actions wait while their status is `running`.
+  const isAsked = job.status === 'queued' || (job.status === 'running' && !isHosted(job.plugin));
   return isAsked ? engine.waits(id).then(answer) : answer(null);
 }
 

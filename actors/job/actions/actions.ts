@@ -7,7 +7,15 @@ import { packedEmpty } from '../../../runtime/packing.ts';
 import type { Turn } from '../../../runtime/turn.ts';
 import type { FireBackfill } from '../../schedule/protocol.ts';
 import type { JobState } from '../job-state.ts';
-import type { ActionStep, ActionStepReply, IdempotencyStore, Refusal, StartAction, SubmitReply } from '../protocol.ts';
+import type {
+  ActionStep,
+  ActionStepReply,
+  IdempotencyStore,
+  Refusal,
+  StartAction,
+  SubmitReply,
+  Waits,
+} from '../protocol.ts';
 import {
   type Action,
   type ActionProgress,
@@ -24,15 +32,23 @@ import { BlockBuilder, findBlock } from '../records/block.ts';
 import { type Cancel, cancelText, putNote } from '../records/cancel.ts';
 import { headgatePlugin, type JobGroup } from '../records/job.ts';
 import { keyText, OpenBlock } from '../records/open.ts';
+import { type Pause, pauseText } from '../records/pause.ts';
 import type { ApplyOperation } from './operations.ts';
 
 type OpenAction = Action & { readonly id: JobId; readonly createdUs: number };
+
+/** Why an action cannot act on its next job, and since when. `pause`: the pause that refuses the job; null: no pause, or an unknown one. */
+type Stall = { readonly refusal: Refusal; readonly pause: Pause | null; readonly sinceUs: number };
+
+type StepReport = Omit<ActionStepReply, 'kind'> & { readonly pause?: Pause | null };
 
 export class Actions {
   readonly #state: JobState;
   readonly #idempotency: IdempotencyStore;
   readonly #apply: ApplyOperation;
   readonly #open = new Map<string, OpenAction>();
+  /** The open actions whose last step could not act on the next job. */
+  readonly #stalled = new Map<string, Stall>();
   /** Fires the occurrences of a backfill. Set by the schedule actor; null until then. */
   backfill: FireBackfill | null = null;
 
@@ -90,11 +106,29 @@ export class Actions {
    * actions can act.
    */
   step(turn: Turn, message: ActionStep, closed: Refusal | null): void {
-    const reply = this.#step(turn, message, closed);
+    const { pause = null, ...reply } = this.#step(turn, message, closed);
+    const name = keyText(message.id);
+    if (reply.waits === null || reply.isOver) this.#stalled.delete(name);
+    else {
+      const before = this.#stalled.get(name);
+      const sinceUs = before?.refusal === reply.waits ? before.sinceUs : turn.nowUs;
+      this.#stalled.set(name, { refusal: reply.waits, pause, sinceUs });
+    }
     turn.reply(message.replyTo, { kind: 'action_step', ...reply } satisfies ActionStepReply);
   }
 
-  #step(turn: Turn, { id, after, ids, isLast }: ActionStep, closed: Refusal | null): Omit<ActionStepReply, 'kind'> {
+  /** What the action waits for, as of its last step. Null: it acts on jobs, it is not open, or it has taken no step since the start. */
+  waitsOf(id: JobId): Waits | null {
+    const stall = this.#stalled.get(keyText(id));
+    if (!stall) return null;
+    const { refusal, pause, sinceUs } = stall;
+    const reason = refusal === 'paused' ? 'paused' : refusal === 'disk_full' ? 'disk' : 'worker';
+    const why = pause ? pauseText(pause) : `its next job is refused (${refusal})`;
+    const untilUs = pause?.untilUs ?? null;
+    return { reason, detail: why, sinceUs, ...(untilUs !== null && { untilUs }) };
+  }
+
+  #step(turn: Turn, { id, after, ids, isLast }: ActionStep, closed: Refusal | null): StepReport {
     const action = this.#open.get(keyText(id));
     if (!action) return { cursor: null, isOver: true, waits: null };
     const { plan, progress } = action;
@@ -104,17 +138,17 @@ export class Actions {
     if (plan.backfill) return this.#fill(turn, action);
     const left = Math.min(stepJobsMax, (plan.limit ?? Number.POSITIVE_INFINITY) - takenBy(progress));
     const asked = idsIn(ids).slice(0, left);
-    const { outcomes, waits } = this.#apply(turn, plan, asked);
+    const { outcomes, waits, pause = null } = this.#apply(turn, plan, asked);
     const taken = count(progress, asked, outcomes);
     const isFull = takenBy(taken) === plan.limit;
     const isOver = isFull || (isLast && outcomes.length * jobIdBytes === ids.length);
     if (isOver) this.#finish(turn, { ...action, progress: taken });
     else if (outcomes.length > 0) this.#put(turn, { ...action, progress: taken });
-    return { cursor: taken.cursor, isOver, waits };
+    return { cursor: taken.cursor, isOver, waits, pause };
   }
 
   /** Handles a step of a backfill. The schedule actor decides how many occurrences the step handles. */
-  #fill(turn: Turn, action: OpenAction): Omit<ActionStepReply, 'kind'> {
+  #fill(turn: Turn, action: OpenAction): StepReport {
     const { plan, progress } = action;
     const place = { plan: plan.backfill!, cursor: progress.cursor, left: plan.matched - takenBy(progress) };
     const report = this.backfill?.(place, turn);
@@ -164,6 +198,7 @@ export class Actions {
     turn.batch.remove('actions', id);
     turn.batch.remove('open', blockOf(id));
     this.#open.delete(keyText(id));
+    this.#stalled.delete(keyText(id));
     const how = cancel ? 'job.cancelled' : 'job.completed';
     observations.job(how, turn.nowUs, headgatePlugin, plan.operation, id, error);
     observations.job('action.ended', turn.nowUs, headgatePlugin, plan.operation, id, error);

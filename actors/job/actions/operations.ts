@@ -7,6 +7,7 @@ import type { JobAcceptor } from '../job-acceptor.ts';
 import type { PipelineCalls, Refusal, SubmitJobsReply, SubmitReply } from '../protocol.ts';
 import type { ActionPlan, OperationOutcome, SkipReason } from '../records/action.ts';
 import { pipelinePlugin } from '../records/job.ts';
+import type { Pause } from '../records/pause.ts';
 import { type RunNowOptions, runNow } from '../times/run-now.ts';
 import { BlockCache, twoBlocks } from '../views/block-cache.ts';
 import type { JobView } from '../views/job-view.ts';
@@ -17,7 +18,12 @@ import { deliveredEvent, rerunRequest } from '../views/rerun-request.ts';
  * `outcomes`: the outcomes of the ids that were handled, in order; the other ids are left for another turn. `waits`: why the next id
  * cannot be handled yet. Null: nothing prevents it.
  */
-export type OperationReport = { readonly outcomes: readonly OperationOutcome[]; readonly waits: Refusal | null };
+export type OperationReport = {
+  readonly outcomes: readonly OperationOutcome[];
+  readonly waits: Refusal | null;
+  /** The pause that refuses the next job. Absent: `waits` is not `paused`. */
+  readonly pause?: Pause | null;
+};
 export type ApplyOperation = (turn: Turn, plan: ActionPlan, ids: readonly JobId[]) => OperationReport;
 
 /** A call of `rerunAll` stops when the payloads of the jobs that it has handled have at least this many bytes in total. */
@@ -45,10 +51,16 @@ export function openOperations(options: OperationsOptions): ApplyOperation {
       else if (reply.kind === 'accepted') outcomes.push('done');
       else if (reply.refusal === 'not_kept') outcomes.push('not_kept');
       else if (isFinal(reply.refusal)) outcomes.push('failed');
-      else return { outcomes, waits: reply.refusal };
+      else return { outcomes, waits: reply.refusal, pause: job ? refusing(job, plan.by) : null };
       bytes += job?.input.stored.length ?? 0;
     }
     return { outcomes, waits: null };
+  }
+
+  /** The pause that refuses a rerun of the job. Null: none does. */
+  function refusing({ plugin, command }: JobView, by: string): Pause | null {
+    if (plugin === pipelinePlugin) return state.pauses.rejectingRuns(command, by);
+    return state.pauses.rejecting(state.lane(plugin), command, by);
   }
 
   function rerun(

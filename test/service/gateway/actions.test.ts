@@ -221,6 +221,21 @@ test('rerun runs each again, once, with its payload; those that fail again are n
   expect(body['matched']).toBe(1);
 });
 
+test('a rerun that a pause refuses says which pause it waits for, and goes on after the pause', async () => {
+  const { job_id } = await gateway.finished('echo/handle');
+  await gateway.call('POST', '/control/plugin/echo/pause', { reject: true, reason: 'mends' });
+  onTestFinished(async () => void (await gateway.call('POST', '/control/plugin/echo/resume', {})));
+  const { body } = await gateway.call('POST', '/actions', { do: 'rerun', where: { job_id } });
+  const id = String(body['action_id']);
+  const detail = 'the plugin echo is paused by api:test: mends';
+  const waits = await until('it waits', async () => (await gateway.call('GET', `/job/${id}`)).body['waits_for']);
+  expect(waits).toMatchObject({ reason: 'paused', detail });
+  const env = { HEADGATE_TOKEN: everythingToken };
+  expect((await headgate(['job', 'why', id, '--url', gateway.url], { env })).stdout).toContain(detail);
+  await gateway.call('POST', '/control/plugin/echo/resume', {});
+  expect((await gateway.settled(id)).result).toMatchObject({ result: { done: 1 } });
+});
+
 test('jobs inside runs match only with children', async () => {
   const run = await gateway.ran('quick', {});
   const all = { root: run.job_id };
