@@ -1,5 +1,7 @@
 // Records that a process finds undecodable: when it reads them, it gets bytes that are no record. The store keeps the true values, for the
 // checks. A tree with such a record is damaged, and may stop where it is; everything else goes on.
+
+import { pipelinePlugin } from '../../../actors/job/records/job.ts';
 import { blockOf, jobId, parseId } from '../../../runtime/ids.ts';
 import type { Store, Table } from '../../../runtime/store/store.ts';
 import { holds } from './broken.ts';
@@ -7,12 +9,17 @@ import type { Commits } from './commits.ts';
 import type { Dice } from './dice.ts';
 import type { Faults } from './faults.ts';
 import type { RunLimits } from './ledger.ts';
+import { openIn } from './remembered.ts';
 
 /** Tables whose records are poisoned. */
 const poisonable = ['open', 'retries', 'runs', 'emissions'] as const satisfies readonly Table[];
-/** The most in one world. Runs that are set aside count as open for ever, so a world with a lower limit of open runs gets none. */
+/**
+ * The most in one world. Runs that are set aside count as open for ever. So a world with a lower limit of open runs gets none, and no block
+ * with so many runs that others might find no room is poisoned.
+ */
 const poisonedMax = 2;
 const openRunsMin = 30;
+const runsMax = 10;
 /** The head of a packed list of three, without its elements. */
 const garbage = Buffer.of(0x93);
 const runKeyBytes = 16;
@@ -54,7 +61,10 @@ export class Poison {
   /** Whether work continues by this record. The job of an action does not: the action has a record of its own. */
   #isWorkedBy(table: Table, key: Uint8Array): boolean {
     if (table === 'runs') return key.length === runKeyBytes;
-    return table !== 'open' || this.#truth.get('actions', jobId(Buffer.from(key), 0)) === undefined;
+    if (table !== 'open') return true;
+    const { plugin, count } = openIn(key, this.#truth.get('open', key)!);
+    if (plugin === pipelinePlugin && count > runsMax) return false;
+    return this.#truth.get('actions', jobId(Buffer.from(key), 0)) === undefined;
   }
 
   has(table: Table, key: Uint8Array): boolean {
