@@ -21,7 +21,7 @@ import { deliveredEvent, rerunRequest } from '../views/rerun-request.ts';
 export type OperationReport = {
   readonly outcomes: readonly OperationOutcome[];
   readonly waits: Refusal | null;
-  /** The pause that refuses the next job. Absent: `waits` is not `paused`. */
+  /** The pause that refuses the next job. Absent or null: no pause does. */
   readonly pause?: Pause | null;
 };
 export type ApplyOperation = (turn: Turn, plan: ActionPlan, ids: readonly JobId[]) => OperationReport;

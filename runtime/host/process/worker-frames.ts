@@ -118,9 +118,9 @@ export class WorkerFrames {
   }
 
   /**
-   * Gives back to the ledger the frame's tasks that no thread has begun. If a thread has begun the cancelled task, the cancel is sent to
-   * that thread, so that the task's signal fires. If the thread still loads the plugin's code, the task does not run, and is returned when the
-   * code is loaded (`#land`). If the task has not ended after `cancelMsMax`, its thread is replaced.
+   * Gives back to the ledger the frame's tasks that no thread has claimed. If the thread has claimed the cancelled task but not called its
+   * handler, the task never begins, and is returned when the thread leaves the frame (`#land`). If the handler runs, its signal fires. If the task
+   * has not ended after `cancelMsMax`, its thread is replaced.
    */
   cancel(frameId: number, task: number, reason: string): void {
     const run = [...this.#runs].find(({ head }) => head.frameId === frameId);
@@ -171,7 +171,7 @@ export class WorkerFrames {
     this.#launch();
     if (!this.#runs.delete(run)) return;
     this.#report(run);
-    // The thread has answered all tasks that it began, except one that was cancelled while the thread loaded its code.
+    // The thread has answered all tasks that it claimed, except one that was cancelled before its handler was called.
     this.#sender.returned(run.head.frameId, run.slot.answered, run.started, 'interrupted');
   }
 
