@@ -10,7 +10,7 @@ import { errorOf } from './records/attempt.ts';
 import { BlockBuilder, blockBytesMax } from './records/block.ts';
 import type { JobGroup } from './records/job.ts';
 import { pipelinePlugin } from './records/job.ts';
-import { type KeyText, keyText, OpenBlock } from './records/open.ts';
+import { findOpen, type KeyText, keyText, OpenBlock } from './records/open.ts';
 import { areSameOptions, areTimed, isLater } from './records/options.ts';
 import { putTagged } from './records/tags.ts';
 import { writeTree } from './records/tree.ts';
@@ -189,9 +189,8 @@ export class RunJobs {
 
   /** Reads the open record of a run that was created before the last start of the actors. */
   #read(name: KeyText, id: JobId): OpenBlock {
-    const bytes = this.#state.reader.get('open', blockOf(id));
-    if (!bytes) throw new Error(`no open record for a run that ends: ${Buffer.from(id).toString('hex')}`);
-    const open = OpenBlock.decode(name, bytes);
+    const open = findOpen(this.#state.reader, blockOf(id));
+    if (!open) throw new Error(`no open record for a run that ends: ${Buffer.from(id).toString('hex')}`);
     this.#open.set(name, open);
     return open;
   }

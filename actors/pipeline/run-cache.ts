@@ -1,9 +1,10 @@
 // The open runs. Recently used runs are in memory, within a limit of bytes; other runs are read on demand.
 
 import { unpinned } from '../../runtime/bytes.ts';
-import { type JobId, jobIdBytes } from '../../runtime/ids.ts';
+import { blockOf, type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import type { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Reader } from '../../runtime/store/store.ts';
+import { findOpen } from '../job/records/open.ts';
 import type { DefinitionVersions } from './definition/definition-versions.ts';
 import type { Descendants } from './descendants.ts';
 import { type FanOut, isParked } from './fanout/fanout.ts';
@@ -120,6 +121,8 @@ export class Runs {
 
   #decode(id: JobId, value: Uint8Array): Run {
     const { reader, versions, descendants } = this.#options;
+    // Throws if the open record is unusable: the end of the run could not be recorded.
+    findOpen(reader, blockOf(id));
     const { hash, run: stored, fans, top } = decodeRun(value);
     const version = versions.ofHash(hash);
     const inner: Scope[] = [];

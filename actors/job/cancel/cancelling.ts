@@ -15,10 +15,9 @@ import type { OperationOutcome } from '../records/action.ts';
 import { findBlock } from '../records/block.ts';
 import { type Cancel, cancelText, groupIn } from '../records/cancel.ts';
 import { headgatePlugin, pipelinePlugin, type Status } from '../records/job.ts';
-import { keyText, type OpenBlock } from '../records/open.ts';
+import { findOpen, keyText, type OpenBlock } from '../records/open.ts';
 import { rangesOf } from '../records/tree.ts';
 import { BlockCache, twoBlocks } from '../views/block-cache.ts';
-import { openOf } from '../views/job-view.ts';
 import { findJob } from '../views/jobs.ts';
 import type { CancelJob, CancelReply } from './cancel-protocol.ts';
 import { endWaiting, type JobsToEnd } from './cancelled-jobs.ts';
@@ -273,7 +272,7 @@ export class Cancelling {
   /** The job's status as of the last commit. Null: there is no such job, or one of its records is unusable. */
   #statusOf(id: JobId): Status | null {
     const { reader, setAside } = this.#state;
-    const open = setAside.read('open', blockOf(id), () => openOf(reader, blockOf(id)) ?? null);
+    const open = setAside.read('open', blockOf(id), () => findOpen(reader, blockOf(id)) ?? null);
     return open === undefined ? null : (readable(() => findJob(reader, id)?.status) ?? null);
   }
 

@@ -1,7 +1,7 @@
 // The open record of a block: which of its jobs are unsettled, and the state of their first attempts. The record is small, and is
 // rewritten with each change.
 
-import { jobId } from '../../../runtime/ids.ts';
+import { type BlockKey, jobId } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
 import { skipValue, wholeAt } from '../../../runtime/splice.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
@@ -226,6 +226,12 @@ function withBit(bits: Uint8Array | null, index: number, count: number): Uint8Ar
   const changed = bits ?? new Uint8Array((count + 7) >> 3);
   changed[index >> 3]! |= 1 << (index & 7);
   return changed;
+}
+
+/** The open record of the block with this key. Undefined: all jobs of the block are settled. */
+export function findOpen(reader: Reader, key: BlockKey): OpenBlock | undefined {
+  const bytes = reader.get('open', key);
+  return bytes && OpenBlock.decode(keyText(key), bytes);
 }
 
 /** The running or next attempt of an unsettled job. */

@@ -11,11 +11,10 @@ import type { Waits } from '../protocol.ts';
 import { latestAttempt } from '../records/attempts.ts';
 import { findBlock, groupOf } from '../records/block.ts';
 import { headgatePlugin, pipelinePlugin } from '../records/job.ts';
-import { attemptOf } from '../records/open.ts';
+import { attemptOf, findOpen } from '../records/open.ts';
 import { hasExemptions, pauseText } from '../records/pause.ts';
 import { storedTimes } from '../records/rescheduled.ts';
 import { isInFlight } from '../records/retry.ts';
-import { openOf } from '../views/job-view.ts';
 
 /**
  * What the job waits for, as of the last commit. Null: the job has settled or does not exist, a host has it, it is an action, or its record
@@ -24,7 +23,7 @@ import { openOf } from '../views/job-view.ts';
 export function waitsOf(state: JobState, { pause }: Dispatcher, id: JobId, nowUs: number): Waits | null {
   const { reader, setAside } = state;
   const key = blockOf(id);
-  const open = setAside.read('open', key, () => openOf(reader, key));
+  const open = setAside.read('open', key, () => findOpen(reader, key));
   const index = indexOf(id);
   if (!open || index >= open.count || open.isSettled(index)) return null;
   if (open.plugin === headgatePlugin) return null;

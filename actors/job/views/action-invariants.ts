@@ -4,9 +4,8 @@ import { blockOf, formatId, indexOf, jobId } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { decodeAction, takenBy } from '../records/action.ts';
 import { headgatePlugin } from '../records/job.ts';
-import { keyText, OpenBlock } from '../records/open.ts';
+import { findOpen, keyText, OpenBlock } from '../records/open.ts';
 import type { Invariant } from './invariant.ts';
-import { openOf } from './job-view.ts';
 
 export function actionInvariants(reader: Reader): readonly Invariant[] {
   return [
@@ -23,7 +22,7 @@ export function actionInvariants(reader: Reader): readonly Invariant[] {
   }
 
   function actionIsOpen(id: Uint8Array): string | null {
-    const open = openOf(reader, blockOf(id));
+    const open = findOpen(reader, blockOf(id));
     const isOpen = open?.plugin === headgatePlugin && !open.isSettled(indexOf(id));
     return isOpen ? null : `the action ${formatId(id)} has a record in actions, but its job is not open`;
   }

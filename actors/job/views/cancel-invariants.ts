@@ -5,8 +5,8 @@ import type { Reader } from '../../../runtime/store/store.ts';
 import { decodeRun } from '../../pipeline/records/run.ts';
 import { findBlock } from '../records/block.ts';
 import { readCancelKey } from '../records/cancel.ts';
+import { findOpen } from '../records/open.ts';
 import type { Invariant } from './invariant.ts';
-import { openOf } from './job-view.ts';
 
 export function cancelInvariants(reader: Reader): readonly Invariant[] {
   return [{ name: 'cancels_have_jobs', table: 'cancels', wrong: cancelHasJob }];
@@ -16,7 +16,7 @@ export function cancelInvariants(reader: Reader): readonly Invariant[] {
     if (!findBlock(reader, id)) return `the job ${formatId(id)} has a record in cancels, but does not exist`;
     if (kind === 'detached') return null;
     const isMark = kind === 'mark';
-    const open = openOf(reader, blockOf(id));
+    const open = findOpen(reader, blockOf(id));
     const isOpen = open !== undefined && !open.isSettled(indexOf(id));
     if (isOpen === isMark || (isOpen && isInPhase(id))) return null;
     return `the job ${formatId(id)} ${isOpen ? 'is open, but its cancel is complete' : 'has ended, but its cancel is not complete'}`;

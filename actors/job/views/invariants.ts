@@ -23,11 +23,10 @@ import { pipelinePlugin, statuses } from '../records/job.ts';
 import { AttemptReader, entriesOf, readPruneMark, readUs, usKey } from '../records/journal.ts';
 import { byCommandKey, unsuccessfulKey } from '../records/list-indexes.ts';
 import type { NameTable } from '../records/name-table.ts';
-import { keyText, OpenBlock } from '../records/open.ts';
+import { findOpen, keyText, OpenBlock } from '../records/open.ts';
 import { actionInvariants } from './action-invariants.ts';
 import { cancelInvariants } from './cancel-invariants.ts';
 import type { Invariant } from './invariant.ts';
-import { openOf } from './job-view.ts';
 import { countDescendants } from './jobs.ts';
 import { partInvariants } from './part-invariants.ts';
 import { pauseInvariants } from './pause-invariants.ts';
@@ -93,7 +92,7 @@ export function invariantsOf(reader: Reader, names: NameTable, blockIn = lastBlo
   }
 
   function retryIsOpen(key: Uint8Array): string | null {
-    const open = openOf(reader, blockOf(key));
+    const open = findOpen(reader, blockOf(key));
     const index = indexOf(key);
     if (open && index < open.next && !open.isSettled(index)) return null;
     return `the job ${formatId(key)} has a record in retries, but is not open`;
@@ -122,7 +121,7 @@ export function invariantsOf(reader: Reader, names: NameTable, blockIn = lastBlo
 
   function settledHaveLogs(key: Uint8Array, value: Uint8Array): string | null {
     const { count } = blockIn(value);
-    const open = openOf(reader, key);
+    const open = findOpen(reader, key);
     const ended = new Set<number>();
     for (const [id, , attempt] of attemptsOf(key, count)) if (attempt.final) ended.add(indexOf(id));
     for (let index = 0; index < count; index++) {
@@ -180,7 +179,7 @@ export function invariantsOf(reader: Reader, names: NameTable, blockIn = lastBlo
   function treeIsClosed(key: Uint8Array, value: Uint8Array): string | null {
     const block = blockIn(value);
     if (block.plugin !== pipelinePlugin) return null;
-    const open = openOf(reader, key);
+    const open = findOpen(reader, key);
     for (let index = 0; index < block.count; index++) {
       if (open && !open.isSettled(index)) continue;
       const id = jobId(Buffer.from(key), index);
@@ -195,7 +194,7 @@ export function invariantsOf(reader: Reader, names: NameTable, blockIn = lastBlo
     for (const entry of [...reader.scan('tree', { from: root, to, limit: treeBlocksMax })]) {
       const key = Buffer.from(entry.key.subarray(jobIdBytes));
       const bytes = reader.get('blocks', key);
-      const open = openOf(reader, key);
+      const open = findOpen(reader, key);
       if (!bytes || !open) continue;
       const block = blockIn(bytes);
       for (const [place, start] of block.starts.entries()) {
@@ -295,7 +294,7 @@ export function invariantsOf(reader: Reader, names: NameTable, blockIn = lastBlo
 
   function runIsOpen(key: Uint8Array): string | null {
     if (key.length > jobIdBytes) return partHasRun(key);
-    const open = openOf(reader, blockOf(key));
+    const open = findOpen(reader, blockOf(key));
     const isOpen = open?.plugin === pipelinePlugin && !open.isSettled(indexOf(key));
     return isOpen ? null : `the run ${formatId(key)} has a record in runs, but is not open`;
   }

@@ -22,7 +22,7 @@ import {
   tallyOf,
 } from '../records/job.ts';
 import { isNeverStarted } from '../records/journal.ts';
-import { attemptOf, keyText, OpenBlock } from '../records/open.ts';
+import { attemptOf, findOpen, type OpenBlock } from '../records/open.ts';
 import type { JobOptions, JobTimes } from '../records/options.ts';
 import { noReruns, type Reruns, readReruns } from '../records/reruns.ts';
 import { storedTimes } from '../records/rescheduled.ts';
@@ -153,7 +153,7 @@ export class BlockJobs {
    * accepted or, if it was delayed, when its time came. Null: the job is not running, or its record is unusable.
    */
   runningSince(index: number): number | null {
-    if (this.#open === null) this.#open = readable(() => openOf(this.reader, this.#key));
+    if (this.#open === null) this.#open = readable(() => findOpen(this.reader, this.#key));
     const open = this.#open;
     if (open === undefined || open.isSettled(index)) return null;
     const attempt = readable(() => attemptOf(this.reader, open, index));
@@ -327,9 +327,4 @@ class StoredJob implements JobView {
 function startOf({ number, attempt }: NumberedAttempt): number | null {
   const isLate = number === 0 && attempt.status === 'timed_out';
   return isLate || isNeverStarted(attempt.status, number) ? null : attempt.startedUs;
-}
-
-export function openOf(reader: Reader, key: BlockKey): OpenBlock | undefined {
-  const bytes = reader.get('open', key);
-  return bytes && OpenBlock.decode(keyText(key), bytes);
 }

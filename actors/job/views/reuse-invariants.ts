@@ -10,11 +10,10 @@ import { decodeRun } from '../../pipeline/records/run.ts';
 import { latestAttempt } from '../records/attempts.ts';
 import { type Block, findBlock, groupOf } from '../records/block.ts';
 import type { JobGroup } from '../records/job.ts';
-import { keyText } from '../records/open.ts';
+import { findOpen, keyText } from '../records/open.ts';
 import { rerunKey, rerunKind } from '../records/reruns.ts';
 import { rangesOf } from '../records/tree.ts';
 import type { Invariant } from './invariant.ts';
-import { openOf } from './job-view.ts';
 import { attemptsOfJobs } from './jobs.ts';
 
 export function reuseInvariants(reader: Reader, blockIn: (value: Uint8Array) => Block): readonly Invariant[] {
@@ -87,7 +86,7 @@ export function reuseInvariants(reader: Reader, blockIn: (value: Uint8Array) => 
   function delayedRerunHasSources(key: Uint8Array, value: Uint8Array): string | null {
     const [, id] = idsOf(key);
     if (rerunKind(value) !== 'failed' || reader.get('runs', id) || reader.get('reuse_index', id)) return null;
-    const open = readable(() => openOf(reader, blockOf(id)));
+    const open = readable(() => findOpen(reader, blockOf(id)));
     if (open === undefined || open.isSettled(indexOf(id))) return null;
     return `the delayed run ${formatId(id)} will reuse jobs, but no record names their trees`;
   }

@@ -9,9 +9,8 @@ import { readRunCounts } from '../../pipeline/records/run-counts.ts';
 import { readRunDeadlineKey, runDeadlineKey } from '../../pipeline/records/run-deadline.ts';
 import type { Block } from '../records/block.ts';
 import { pipelinePlugin } from '../records/job.ts';
-import { keyText, OpenBlock } from '../records/open.ts';
+import { findOpen, keyText, OpenBlock } from '../records/open.ts';
 import type { Invariant } from './invariant.ts';
-import { openOf } from './job-view.ts';
 import { descendantsOf } from './jobs.ts';
 import { reuseInvariants } from './reuse-invariants.ts';
 
@@ -67,7 +66,7 @@ export function runInvariants(reader: Reader, blockIn: (value: Uint8Array) => Bl
 
   function acceptedAreWhole(key: Uint8Array, value: Uint8Array): string | null {
     const { count, hash } = decodeAccepted(Buffer.from(key), Buffer.from(value));
-    const open = openOf(reader, key);
+    const open = findOpen(reader, key);
     const name = `the runs of the block ${Buffer.from(key).toString('hex')}`;
     if (open?.plugin !== pipelinePlugin || open.unsettled !== count)
       return `${name} have not begun, and are not all open`;

@@ -5,9 +5,8 @@ import type { Reader } from '../../../runtime/store/store.ts';
 import { latestAttempt } from '../records/attempts.ts';
 import { findBlock } from '../records/block.ts';
 import { isHosted } from '../records/job.ts';
-import { type KeyText, keyText, type OpenBlock } from '../records/open.ts';
+import { findOpen, type KeyText, keyText, type OpenBlock } from '../records/open.ts';
 import { rangesOf } from '../records/tree.ts';
-import { openOf } from './job-view.ts';
 
 /** Greater than every block key. */
 const afterBlocks = Buffer.alloc(12, 0xff);
@@ -24,7 +23,7 @@ export function hasStarted(
 ): boolean {
   for (const entry of reader.scan('tree', { from: run, to: Buffer.concat([run, afterBlocks]) })) {
     const key = Buffer.from(entry.key.subarray(jobIdBytes));
-    const stored = setAside.read('open', key, () => openOf(reader, key) ?? null);
+    const stored = setAside.read('open', key, () => findOpen(reader, key) ?? null);
     const block = open.get(keyText(key)) ?? stored;
     if (block === undefined) return true;
     // A block without an open record has ended.

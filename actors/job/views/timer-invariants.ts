@@ -5,12 +5,11 @@ import { formatId, indexOf, jobId } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { type Block, findBlock, groupOf } from '../records/block.ts';
 import { readCounts } from '../records/counts.ts';
-import { keyText, OpenBlock } from '../records/open.ts';
+import { findOpen, keyText, OpenBlock } from '../records/open.ts';
 import { areTimed, timesOf } from '../records/options.ts';
 import { decodeRescheduled, rescheduledIn, rescheduledTo } from '../records/rescheduled.ts';
 import { decodeTimer, timerKey, timersOf } from '../records/timer.ts';
 import type { Invariant } from './invariant.ts';
-import { openOf } from './job-view.ts';
 
 /** The counters of delayed jobs are checked only if there are at most this many open blocks. */
 const openMax = 1_024;
@@ -56,7 +55,7 @@ export function timerInvariants(reader: Reader): readonly Invariant[] {
 
   function timerHasJobs(key: Uint8Array, value: Uint8Array): string | null {
     const { block, first, count } = decodeTimer(key, value);
-    const open = openOf(reader, block);
+    const open = findOpen(reader, block);
     if (open?.isTimed !== true) return `a timer names the block ${hexOf(block)}, which has no open job with times`;
     return first + count <= open.count ? null : `a timer names jobs that the block ${hexOf(block)} does not have`;
   }

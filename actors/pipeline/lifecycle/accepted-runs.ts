@@ -5,7 +5,7 @@ import { type BlockKey, blockOf, type JobId, jobId } from '../../../runtime/ids.
 import { packedEmpty } from '../../../runtime/packing.ts';
 import type { EntryEvent } from '../../job/protocol.ts';
 import { type Block, findBlock } from '../../job/records/block.ts';
-import { keyText } from '../../job/records/open.ts';
+import { findOpen, keyText } from '../../job/records/open.ts';
 import { isLater, type JobOptions } from '../../job/records/options.ts';
 import type { Version } from '../definition/definition-versions.ts';
 import { type AcceptedBlock, decodeAccepted, encodeAccepted } from '../records/accepted-runs.ts';
@@ -89,8 +89,11 @@ export class AcceptedRuns {
     this.#waiting.delete(keyText(key));
     this.count -= count;
     this.#begunInTurn++;
-    // If the block of jobs is unusable, its record in `accepted_runs` is set aside.
-    const starts = setAside.read('accepted_runs', key, () => startsOf(findBlock(reader, jobId(key, 0)), count));
+    // If the block of jobs or its open record is unusable, the record in `accepted_runs` is set aside.
+    const starts = setAside.read('accepted_runs', key, () => {
+      findOpen(reader, key);
+      return startsOf(findBlock(reader, jobId(key, 0)), count);
+    });
     if (!starts) return;
     const version = versions.ofHash(hash);
     versions.count(version, -count, 0, 0, 0);

@@ -133,9 +133,16 @@ export class Ledger {
     this.run();
   }
 
+  /** Runs the next turn. Returns false if none is due. */
+  runTurn(): boolean {
+    const turn = this.#due.shift();
+    turn?.();
+    return turn !== undefined;
+  }
+
   /** Runs turns until none is due. */
   run(): void {
-    for (let turn = this.#due.shift(); turn; turn = this.#due.shift()) turn();
+    while (this.runTurn());
   }
 
   /** As `run`, and lets promises settle between turns, such as those for the end of hosts. */

@@ -7,6 +7,7 @@ import { JobOrigins } from '../../../actors/job/views/job-origins.ts';
 import { firedRanges } from '../../../actors/schedule/records/fired.ts';
 import type { ScheduleDefinition } from '../../../config/config.ts';
 import { blockOf, formatId, type JobId, jobId, parseId } from '../../../runtime/ids.ts';
+import { ListBuilder } from '../../../runtime/packed-list.ts';
 import { pack } from '../../../runtime/packing.ts';
 import { Ledger } from './ledger.ts';
 
@@ -34,6 +35,21 @@ function startedRun(ledger: Ledger): JobId {
   const asked = ledger.startRun('piped', {});
   ledger.run();
   return idOf(ledger, asked);
+}
+
+/** Accepts two runs as a batch. They begin in a later turn. */
+function acceptTwoRuns(ledger: Ledger): JobId {
+  const payloads = new ListBuilder(2);
+  for (const _ of [1, 2]) payloads.add(pack({}));
+  ledger.lifecycle.loop.deliver('pipeline', {
+    kind: 'start_runs',
+    replyTo: { ask: -1 },
+    pipeline: 'piped',
+    payloads: payloads.list(),
+    submittedBy: 'test',
+  });
+  ledger.runTurn();
+  return idOf(ledger, -1).subarray(0, 16) as JobId;
 }
 
 /** Starts an action that is to cancel two jobs, and has not taken its first step. */
@@ -215,4 +231,23 @@ it('runs a rescheduled job whose new time cannot be decoded at its original time
   expect(ledger.job(formatId(id)).status).toBe('succeeded');
   expect([ledger.logged, ledger.fatal]).toEqual([[], []]);
   expect(ledger.setAsideRecords).toMatchObject([{ table: 'rescheduled' }]);
+});
+
+// Such runs could not end, because their ends could not be recorded.
+it.each([false, true])('sets aside runs of a block whose open record cannot be decoded (begun: %s)', async isBegun => {
+  const ledger = new Ledger(piped, ['echo', 'step']);
+  const run = acceptTwoRuns(ledger);
+  if (isBegun) ledger.run();
+  expect(ledger.of('step')).toHaveLength(isBegun ? 2 : 0);
+  ledger.change(batch => batch.put('open', blockOf(run), Buffer.of(0x93)));
+  ledger.start();
+  // The restart has interrupted the jobs of the steps. They are retried.
+  ledger.nowUs += 30_000_000;
+  ledger.lifecycle.loop.deliver('job', { kind: 'alarm' });
+  await ledger.rest();
+  for (const task of ledger.of('step').slice(2)) ledger.answer(task);
+  await works(ledger);
+  expect(ledger.logged).toEqual([]);
+  const tables = ledger.setAsideRecords.map(({ table }) => table).sort();
+  expect(tables).toEqual(isBegun ? ['open', 'runs', 'runs'] : ['accepted_runs', 'open']);
 });

@@ -2,7 +2,7 @@
 // checks. A tree with such a record is damaged, and may stop where it is; everything else goes on.
 
 import { pipelinePlugin } from '../../../actors/job/records/job.ts';
-import { blockOf, jobId, parseId } from '../../../runtime/ids.ts';
+import { blockKeyBytes, blockOf, jobId, parseId } from '../../../runtime/ids.ts';
 import type { Store, Table } from '../../../runtime/store/store.ts';
 import { holds } from './broken.ts';
 import type { Commits } from './commits.ts';
@@ -80,8 +80,12 @@ export class Poison {
     holds(isOurs, () => `${message}: ${error}`);
   }
 
+  /** Runs are set aside, too, if the open record of their block is poisoned. */
   #isOf({ table, key = '' }: LoggedRecord): boolean {
-    return table !== undefined && this.has(table, Buffer.from(key, 'hex'));
+    if (table === undefined) return false;
+    const bytes = Buffer.from(key, 'hex');
+    const isOfRuns = table === 'runs' || table === 'accepted_runs';
+    return this.has(table, bytes) || (isOfRuns && this.has('open', bytes.subarray(0, blockKeyBytes)));
   }
 
   /** Whether a poisoned record, or a run with one, is the cause of the line. */
