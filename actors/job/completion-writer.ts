@@ -15,8 +15,8 @@ import type { Block } from './records/block.ts';
 import {
   type CommandCounts,
   type CommandTotals,
+  countNotRun,
   countsKey,
-  countUnstarted,
   emptyCounts,
   readCounts,
   retriedCount,
@@ -25,7 +25,7 @@ import {
   subtractPruned,
 } from './records/counts.ts';
 import type { JobGroup } from './records/job.ts';
-import { isNeverStarted, JournalPage, newestCommitUs, readPruneMark, usKey } from './records/journal.ts';
+import { hasRun, isNeverStarted, JournalPage, newestCommitUs, readPruneMark, usKey } from './records/journal.ts';
 import { byCommandKey, unsuccessfulKey } from './records/list-indexes.ts';
 import { NameTableWriter } from './records/name-table.ts';
 import { SettledInOpen } from './retention/settled-in-open.ts';
@@ -176,7 +176,7 @@ export class CompletionWriter {
       account.counts[status]++;
       this.settledKept++;
       if (isNeverStarted(status, number)) account.counts.never_started++;
-      else if (number === 0) countUnstarted(account.counts, status);
+      else if (!hasRun(status, number, attempt.completedUs - attempt.startedUs)) countNotRun(account.counts, status);
       if (status !== 'succeeded') batch.put('unsuccessful', unsuccessfulKey(account.number, status, id), nothing);
     } else account.counts[retriedCount(status)]++;
     this.#page.add(id, number, owner, attempt, account.number, this.#names.submitter(owner.submittedBy));

@@ -266,7 +266,8 @@ const cancelJob = route({
     'After the answer no attempt of the job, and no job of the run, starts any more. A waiting job has ended; a running one is being ' +
     'stopped. If its code succeeds first, the job ends `succeeded`; otherwise it ends `cancelled` and is not retried. A run ends with ' +
     'its last job. Runs that events of its jobs have started continue, unless `detached` is true. A repeated call returns the current ' +
-    'state. The phase `finally` of a run is stopped only with `force`; without it, the answer is 409 `ending`.',
+    'state. The phase `finally` of a run is stopped only with `force`; without it, the answer is 409 `ending` unless the run was ' +
+    'cancelled before.',
   access: anyOf('jobs:rw'),
   body: cancelBody,
   query: { force: flag },

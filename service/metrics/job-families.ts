@@ -73,7 +73,7 @@ function acceptedBySource({ plugin, command, counts }: CommandCounts): Sample<nu
   });
 }
 
-/** The ended attempts. A job that ended without an attempt does not count. */
+/** The ended attempts that ran. */
 function attempts(counts: CommandTotals, outcome: TerminalStatus): number {
   const last = everCounted(counts, outcome) - (counts.unstarted?.[outcome] ?? 0);
   switch (outcome) {

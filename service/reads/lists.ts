@@ -50,7 +50,7 @@ export function openLists(reader: Reader, index: () => Reader<IndexTable>): List
   }
 
   function* find(wanted: LogsQuery): Sliced<SearchResult> {
-    const entries = entryFilter(names, wanted);
+    const entries = entryFilter(names, wanted, wanted.status === null);
     if (!entries) return { places: [], total: 0, unsearched: 0 };
     const { query, limit, before } = wanted;
     if (query !== null && !isBlank(query))

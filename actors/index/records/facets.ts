@@ -1,10 +1,13 @@
-// The facets of a log are its command, its status and its submitter, as words of the index. A facet begins with a
-// character that never occurs in the words of texts.
+// The facets of a log are its command, its status, its submitter and whether its job never started, as words of the index. A
+// facet begins with a character that never occurs in the words of texts.
 import type { EntryFilter, JournalEntry } from '../../job/records/journal.ts';
 
 type Facet = 'command' | 'status' | 'submitter';
 
 const marks = { command: '\0c', status: '\0s', submitter: '\0u' } as const satisfies Record<Facet, string>;
+
+/** The facet of jobs that were cancelled before their first attempt. */
+export const neverStartedFacet = '\0n';
 
 /** Computes the facets of logs. The last result is kept: neighbouring logs often have the same facets. */
 export class Facets {
@@ -13,14 +16,14 @@ export class Facets {
   #submitter = -1;
   #last: readonly string[] = [];
 
-  of({ commandNumber, statusCode, submitterNumber }: JournalEntry): readonly string[] {
+  of({ commandNumber, statusCode, submitterNumber, isNeverStarted }: JournalEntry): readonly string[] {
     if (commandNumber !== this.#command || statusCode !== this.#status || submitterNumber !== this.#submitter) {
       this.#command = commandNumber;
       this.#status = statusCode;
       this.#submitter = submitterNumber;
       this.#last = [marks.command + commandNumber, marks.status + statusCode, marks.submitter + submitterNumber];
     }
-    return this.#last;
+    return isNeverStarted ? [...this.#last, neverStartedFacet] : this.#last;
   }
 }
 

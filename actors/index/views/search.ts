@@ -10,7 +10,7 @@ import {
   type JournalPosition,
   usKey,
 } from '../../job/records/journal.ts';
-import { wantedFacets } from '../records/facets.ts';
+import { neverStartedFacet, wantedFacets } from '../records/facets.ts';
 import { chunkLogs, LogSet } from '../records/log-set.ts';
 import { positionOf } from '../records/position.ts';
 import { numberKey, postingKey, postingRange, Records, searchName } from '../records/search-layout.ts';
@@ -70,6 +70,8 @@ export function* search(
   for (let chunk = Math.floor((to - 1) / chunkLogs); chunk >= 0 && (chunk + 1) * chunkLogs > from; chunk--) {
     const first = chunk * chunkLogs;
     const found = yield* logsOfChunk(index, chunk, phrases, facets, from, to);
+    const neverStarted = found && entries.onlyStarted && index.get('postings', postingKey(chunk, neverStartedFacet));
+    if (neverStarted) dropAll(found, neverStarted);
     if (found && phrases.some(({ length }) => length > 1)) yield* keepPhrases(ledger, found, records, first, phrases);
     records.refresh();
     // The indexer may have removed the chunk meanwhile: then all its logs were pruned.

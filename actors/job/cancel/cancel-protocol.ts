@@ -17,7 +17,7 @@ export type CancelJob = {
 };
 /**
  * The answer to a CancelJob. `status`: the status of the job after the commit; null: there is no such job, or the open record of its
- * block is unusable. `isEnding`: the run is in `finally` and goes on. If `isEnding` is absent and the status is not final, the job or run
- * is being stopped.
+ * block is unusable. `isEnding`: the run is in `finally` and goes on. Otherwise, if the status is not final, the job or run is being
+ * stopped, or is a run in `finally` that was cancelled before.
  */
-export type CancelReply = { readonly kind: 'cancel'; readonly status: Status | null; readonly isEnding?: true };
+export type CancelReply = { readonly kind: 'cancel'; readonly status: Status | null; readonly isEnding?: boolean };

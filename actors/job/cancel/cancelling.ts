@@ -76,9 +76,12 @@ export class Cancelling {
     const cancel = { by, reason, atUs: turn.nowUs, notStarted: { jobs: 0, elements: 0 } };
     const block = findBlock(state.reader, id);
     if (block?.plugin === pipelinePlugin) {
+      const phase = this.#pipeline.phaseOf(id);
       const own = state.cancels.own(id);
-      if (!force && this.#isFinal(id) && (!own || own.timeout)) {
-        turn.reply(replyTo, { kind: 'cancel', status: 'running', isEnding: true } satisfies CancelReply);
+      if (!force && phase?.name === 'finally' && (!own || own.timeout)) {
+        // A repeated cancel changes nothing: an earlier one has ended the parts before `finally`.
+        const isEnding = detached || phase.status !== 'cancelled';
+        turn.reply(replyTo, { kind: 'cancel', status: 'running', isEnding } satisfies CancelReply);
         return;
       }
       this.cancelRun(turn, id, cancel, { detached, force });

@@ -20,8 +20,8 @@ export type CommandTotals = { accepted: number } & { [S in TerminalStatus]: numb
   /** The numbers that pruning has subtracted from the other counters. Absent: none. */
   pruned?: { [C in PrunedCount]?: number };
   /**
-   * By status: how many jobs ended without an attempt, including pruned jobs. Cancelled jobs count in `never_started` instead. Absent: none
-   * was counted.
+   * By status: how many jobs ended with an attempt that did not run (`hasRun`), including pruned jobs. Cancelled jobs without an attempt
+   * count in `never_started` instead. Absent: none was counted.
    */
   unstarted?: { [S in TerminalStatus]?: number };
   /** How many jobs were accepted for each reason other than a call, including pruned jobs. Absent: none was counted. */
@@ -80,7 +80,7 @@ export function retriedCount(status: TerminalStatus): 'retried_failed' | 'retrie
   return status === 'timed_out' ? 'retried_timed_out' : 'retried_failed';
 }
 
-export function countUnstarted(counts: CommandTotals, status: TerminalStatus): void {
+export function countNotRun(counts: CommandTotals, status: TerminalStatus): void {
   counts.unstarted ??= {};
   counts.unstarted[status] = (counts.unstarted[status] ?? 0) + 1;
 }

@@ -14,6 +14,7 @@ import { type AttemptPage, pageWith } from './attempts.ts';
 import { statuses, type TerminalStatus } from './job.ts';
 
 export const journalEntryBytes = 44;
+const attemptAt = 16;
 export const statusAt = 18;
 const commandAt = 36;
 const submitterAt = 40;
@@ -26,10 +27,11 @@ const delayedFlag = 16;
 
 /** The status in the entry of a pruned attempt. The entry stays, because the other entries must keep their positions. */
 export const prunedStatus = 0xff;
+const cancelledCode = statuses.indexOf('cancelled');
 
 /**
  * Whether the job was cancelled before its first attempt. The list of logs leaves out the job's log, unless a filter asks for cancelled
- * jobs, for this job, or for words.
+ * jobs or for this job.
  */
 export function isNeverStarted(status: TerminalStatus, attempt: number): boolean {
   return status === 'cancelled' && attempt === 0;
@@ -74,11 +76,15 @@ export class JournalEntry {
 
   /** The number of the attempt; 0: the job ended without an attempt. */
   get attempt(): number {
-    return this.#bytes.readUInt16BE(this.#at + 16);
+    return this.#bytes.readUInt16BE(this.#at + attemptAt);
   }
 
   get status(): TerminalStatus {
     return statuses[this.#bytes[this.#at + statusAt]!] as TerminalStatus;
+  }
+
+  get isNeverStarted(): boolean {
+    return this.statusCode === cancelledCode && this.attempt === 0;
   }
 
   get final(): boolean {
@@ -159,14 +165,18 @@ export type EntryFilter = {
   readonly commands: Uint8Array | null;
   /** The number of the submitter; -1: any submitter. */
   readonly submitter: number;
+  /** Whether jobs that were cancelled before their first attempt are left out. */
+  readonly onlyStarted: boolean;
   readonly fromUs: number;
   readonly toUs: number;
 };
 
-/** Whether the entry at this offset matches the filter in status, command and submitter. The caller compares the times. */
-export function matchesEntry({ status, commands, submitter }: EntryFilter, bytes: Buffer, at: number): boolean {
+/** Whether the entry at this offset matches the filter, except for its times, which the caller compares. */
+export function matchesEntry(filter: EntryFilter, bytes: Buffer, at: number): boolean {
+  const { status, commands, submitter, onlyStarted } = filter;
   const found = bytes[at + statusAt]!;
   if (found === prunedStatus || (status >= 0 && found !== status)) return false;
+  if (onlyStarted && found === cancelledCode && bytes.readUInt16BE(at + attemptAt) === 0) return false;
   if (commands !== null && commands[bytes.readUInt32LE(at + commandAt)] !== 1) return false;
   return submitter < 0 || bytes.readUInt32LE(at + submitterAt) === submitter;
 }

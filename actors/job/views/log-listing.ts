@@ -18,7 +18,6 @@ import {
   journalEntryBytes,
   matchesEntry,
   readUs,
-  statusAt,
   usKey,
 } from '../records/journal.ts';
 import type { NameTable } from '../records/name-table.ts';
@@ -51,11 +50,10 @@ export type LogView = JournalPosition & {
   readonly body: Attempt['body'];
 };
 
-const cancelledCode = statuses.indexOf('cancelled');
 const endOfTime = Number.MAX_SAFE_INTEGER - 1;
 
 /** The filter with names replaced by their numbers. Null: no log can match. */
-export function entryFilter(names: NameTable, filter: LogFilter): EntryFilter | null {
+export function entryFilter(names: NameTable, filter: LogFilter, onlyStarted = false): EntryFilter | null {
   const { plugin, command, status, submittedBy } = filter;
   const fromUs = Math.max(0, filter.fromUs ?? 0);
   const toUs = Math.min(endOfTime, filter.toUs ?? endOfTime);
@@ -63,13 +61,14 @@ export function entryFilter(names: NameTable, filter: LogFilter): EntryFilter | 
   if (fromUs > toUs || (submittedBy !== null && submitter < 0)) return null;
   if (status === 'queued' || status === 'running') return null;
   const code = status === null ? -1 : statuses.indexOf(status);
-  if (plugin === null && command === null) return { status: code, commands: null, submitter, fromUs, toUs };
+  const common = { status: code, submitter, onlyStarted, fromUs, toUs };
+  if (plugin === null && command === null) return { ...common, commands: null };
   const commands = new Uint8Array(names.commands.length);
   for (const name of names.commands) {
     if ((plugin === null || name.plugin === plugin) && (command === null || name.command === command))
       commands[name.number] = 1;
   }
-  return commands.includes(1) ? { status: code, commands, submitter, fromUs, toUs } : null;
+  return commands.includes(1) ? { ...common, commands } : null;
 }
 
 /** A slice of the search ends when it has read this many entries, or `commitsPerScan` commits. */
@@ -77,10 +76,7 @@ const entriesPerSlice = 16_384;
 /** The maximum number of commits that one scan reads. */
 const commitsPerScan = 256;
 
-/**
- * Finds logs in the journal alone, without the search index. If the filter has no status, the logs of jobs that were cancelled before their
- * first attempt are left out.
- */
+/** Finds logs in the journal alone, without the search index. `entries`: the same filter with numbers. */
 export function* findLogs(
   reader: Reader,
   filter: LogFilter,
@@ -104,7 +100,7 @@ export function* findLogs(
       toUs = atUs - 1;
       examined += bytes.length / journalEntryBytes;
       for (let at = bytes.length - journalEntryBytes; at >= 0; at -= journalEntryBytes) {
-        if (!matchesEntry(entries, bytes, at) || (filter.status === null && isUnstartedAt(bytes, at))) continue;
+        if (!matchesEntry(entries, bytes, at)) continue;
         counted++;
         if (places.length >= limit) continue;
         const place = { atUs, place: at / journalEntryBytes };
@@ -117,11 +113,6 @@ export function* findLogs(
     if (commits < commitsPerScan && examined < entriesPerSlice) return { places, total: kept ?? counted };
     yield;
   }
-}
-
-/** Whether the entry at this offset belongs to a job that was cancelled before its first attempt. */
-function isUnstartedAt(bytes: Buffer, at: number): boolean {
-  return bytes[at + statusAt] === cancelledCode && bytes.readUInt16BE(at + 16) === 0;
 }
 
 /** The number of matching logs, if the counters have it; otherwise null. */

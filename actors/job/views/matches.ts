@@ -226,8 +226,8 @@ function jobFilter({ selection, moment, words = noWords }: MatchOptions): Fits |
   const isOfLogs = query !== undefined || fromUs !== null || toUs !== null;
   if (status === null && !isOfLogs && !error && !failure) return null;
   const endUs = Math.min(moment.commitUs, searchedUs ?? moment.commitUs);
-  // The list of logs leaves out jobs that were cancelled before they started, unless it is asked for such jobs, for one job, or for words.
-  const onlyStarted = query === undefined && status !== 'cancelled' && only === null;
+  // The list of logs leaves out jobs that were cancelled before they started, unless it is asked for such jobs or for one job.
+  const onlyStarted = status !== 'cancelled' && only === null;
   return (jobs, index, attempts, block) => {
     if (status !== null && statusAt(moment, jobs, index, attempts) !== status) return false;
     const searched = attempts.filter(({ attempt }) => attempt.completedUs <= endUs);

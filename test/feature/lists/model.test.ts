@@ -13,7 +13,9 @@ import { Ledger } from '../search/ledger.ts';
 import { storages } from '../search/storage.ts';
 import { commands, type History, history, plugins, submitters } from '../search/stories.ts';
 
-const maybe = <T>(values: readonly T[]) => fc.option(fc.constantFrom(...values), { nil: null });
+/** Half of the filters set no condition. */
+const optional = <T>(values: fc.Arbitrary<T>) => fc.option(values, { nil: null, freq: 1 });
+const maybe = <T>(values: readonly T[]) => optional(fc.constantFrom(...values));
 const statuses = ['queued', 'running', 'succeeded', 'failed', 'timed_out', 'dead', 'cancelled'] as const;
 const jobFilter = fc.record({
   plugin: maybe([...plugins, 'nobody']),
@@ -25,9 +27,9 @@ const logFilter = fc.record({
   command: maybe(commands),
   status: maybe(statuses),
   submittedBy: maybe([...submitters, 'nobody']),
-  from: fc.option(fc.integer({ min: 0, max: 30 }), { nil: null }),
-  to: fc.option(fc.integer({ min: 0, max: 30 }), { nil: null }),
-  job: fc.option(fc.integer({ min: 0, max: 20 }), { nil: null, freq: 5 }),
+  from: optional(fc.integer({ min: 0, max: 30 })),
+  to: optional(fc.integer({ min: 0, max: 30 })),
+  job: optional(fc.integer({ min: 0, max: 20 })),
 });
 const limit = fc.integer({ min: 1, max: 7 });
 
@@ -96,7 +98,8 @@ test.each(storages)(
               (filter.submittedBy ?? log.submittedBy) === log.submittedBy &&
               log.atUs >= (fromUs ?? 0) &&
               log.atUs <= (toUs ?? Number.POSITIVE_INFINITY) &&
-              (jobId ?? log.jobId) === log.jobId,
+              (jobId ?? log.jobId) === log.jobId &&
+              (filter.status !== null || jobId !== null || !log.neverStarted),
           );
           const seen: string[] = [];
           for (let before: { atUs: number; place: number } | null = null; ; ) {

@@ -106,6 +106,20 @@ test('a job whose deadline passed before its first attempt has ended, and had no
   expect(await timedOut()).toEqual([1, 0]);
 });
 
+test('a job that was cancelled while it waited for its next attempt counts only attempts that ran', async () => {
+  const retry = { max_attempts: 3, backoff_base: '24h', backoff_max: '24h' };
+  const gateway = await startGateway({ plugins: { failing }, instances: { failing: { retry } } });
+  const id = await gateway.submit('failing/handle', {});
+  await until('it has failed once', async () => (await gateway.job(id)).last_error);
+  expect((await gateway.call('POST', `/job/${id}/cancel`)).status).toBe(200);
+  const found = await scrape(gateway);
+  const counted = ['failed', 'cancelled'].map(outcome =>
+    found.sum('headgate_attempts_total', { plugin: 'failing', outcome }),
+  );
+  expect(counted).toEqual([1, 0]);
+  expect(found.sum('headgate_jobs_settled_total', { plugin: 'failing', status: 'cancelled' })).toBe(1);
+});
+
 test('the histograms of a configured plugin get their series before those of a plugin that was removed', async () => {
   const commands = Array.from({ length: 12 }, (_, n) => `c${n}`);
   const gone = commands.map(name => `export const ${name} = () => ({});`).join('\n');

@@ -83,7 +83,14 @@ test('totals go over chunks, and a chunk of which all logs are pruned leaves not
     })),
   });
   const late = (tailMax: number) => {
-    const entries = { status: -1, commands: null, submitter: -1, fromUs: 0, toUs: Number.MAX_SAFE_INTEGER - 1 };
+    const entries = {
+      status: -1,
+      commands: null,
+      onlyStarted: false,
+      submitter: -1,
+      fromUs: 0,
+      toUs: Number.MAX_SAFE_INTEGER - 1,
+    };
     return inSlices(search(store, index, { query: 'late*', entries, limit: 5, before: null }, tailMax), () => {});
   };
   expect(await late(3)).toMatchObject({ total: 3, unsearched: 0 });
@@ -130,7 +137,14 @@ function pruned() {
   return { ledger, index, prune };
 }
 
-const anyLog = { status: -1, commands: null, submitter: -1, fromUs: 0, toUs: Number.MAX_SAFE_INTEGER - 1 };
+const anyLog = {
+  status: -1,
+  commands: null,
+  onlyStarted: false,
+  submitter: -1,
+  fromUs: 0,
+  toUs: Number.MAX_SAFE_INTEGER - 1,
+};
 
 test.each([
   [

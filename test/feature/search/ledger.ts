@@ -18,8 +18,12 @@ import type { Batch, Store } from '../../../runtime/store/store.ts';
 import type { Turn } from '../../../runtime/turn.ts';
 import { openMemoryStore } from '../../support/memory-store.ts';
 
-/** The story of one job. `attempts`: its ended attempts, in order. If `end` is `over`, the last one ended the job. */
+/**
+ * The story of one job. `attempts`: its ended attempts, in order. If `end` is `over`, the last one ended the job. `neverStarted`: the job was
+ * cancelled before its first attempt, and `attempts` has only the end of the job.
+ */
 export type JobStory = {
+  readonly neverStarted?: true;
   readonly attempts: readonly AttemptStory[];
   readonly end: 'over' | 'queued' | 'running';
 };
@@ -58,6 +62,7 @@ export type NaiveLog = AttemptStory & {
   readonly submittedBy: string;
   readonly atUs: number;
   readonly block: number;
+  readonly neverStarted: boolean;
 };
 
 export class Ledger {
@@ -102,7 +107,7 @@ export class Ledger {
     for (const [index, job] of jobs.entries()) {
       const last = job.attempts.at(-1);
       const status = job.end === 'over' ? last!.status : job.end;
-      const attempt = job.attempts.length + (job.end === 'running' ? 1 : 0);
+      const attempt = job.neverStarted ? 0 : job.attempts.length + (job.end === 'running' ? 1 : 0);
       const id = formatId(jobId(key, index));
       const own = tags[index];
       this.jobs.push({ id, plugin, command, status, attempt, block: number, ...(own !== undefined && { tags: own }) });
@@ -131,7 +136,7 @@ export class Ledger {
     const completedUs = this.#completions.commitUs(this.#tick());
     const { plugin, command, submittedBy, jobs } = story;
     this.#commit(batch => {
-      for (const [index, { attempts, end }] of jobs.entries()) {
+      for (const [index, { attempts, end, neverStarted = false }] of jobs.entries()) {
         const attempt = attempts[round];
         if (!attempt) continue;
         const { status, error, stderr, result } = attempt;
@@ -144,9 +149,18 @@ export class Ledger {
         const final = end === 'over' && round === attempts.length - 1;
         const record = { status, final, startedUs: completedUs - 1, completedUs, body };
         const owner = { plugin, command, submittedBy, createdUs, inStep: false };
-        this.#completions.attempt(batch, owner, id, round + 1, record);
+        const number = neverStarted ? 0 : round + 1;
+        this.#completions.attempt(batch, owner, id, number, record);
         const jobName = formatId(id);
-        const log = { ...attempt, logId: `${jobName}-${round + 1}`, jobId: jobName, plugin, command, submittedBy };
+        const log = {
+          ...attempt,
+          neverStarted,
+          logId: `${jobName}-${number}`,
+          jobId: jobName,
+          plugin,
+          command,
+          submittedBy,
+        };
         this.logs.push({ ...log, atUs: completedUs, block });
       }
     });

@@ -29,12 +29,12 @@ function textsOf({ error, stderr, result }: NaiveLog): string[] {
   return texts;
 }
 
-const maybe = <T>(values: readonly T[]) => fc.option(fc.constantFrom(...values), { nil: null });
+const maybe = <T>(values: readonly T[]) => fc.option(fc.constantFrom(...values), { nil: null, freq: 1 });
 const asked = fc.record({
   terms: fc.array(term, { minLength: 1, maxLength: 2 }),
   plugin: maybe(plugins),
   submittedBy: maybe(submitters),
-  status: maybe(['succeeded', 'failed', 'dead'] as const),
+  status: maybe(['succeeded', 'failed', 'dead', 'cancelled'] as const),
   limit: fc.integer({ min: 1, max: 5 }),
 });
 
@@ -79,7 +79,8 @@ test.each(storages)(
                   naiveMatch(textsOf(log), all) &&
                   (plugin ?? log.plugin) === log.plugin &&
                   (submittedBy ?? log.submittedBy) === log.submittedBy &&
-                  (status ?? log.status) === log.status,
+                  (status ?? log.status) === log.status &&
+                  (status !== null || !log.neverStarted),
               );
             const seen: string[] = [];
             for (let before: { atUs: number; place: number } | null = null; ; ) {

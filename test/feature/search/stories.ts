@@ -31,6 +31,14 @@ const job: fc.Arbitrary<JobStory> = fc.oneof(
   },
   {
     weight: 1,
+    arbitrary: attempt(fc.constant('cancelled')).map(end => ({
+      attempts: [end],
+      end: 'over' as const,
+      neverStarted: true as const,
+    })),
+  },
+  {
+    weight: 1,
     arbitrary: fc.record({ attempts: retried, end: fc.constantFrom('queued' as const, 'running' as const) }),
   },
 );

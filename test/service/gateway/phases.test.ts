@@ -47,6 +47,7 @@ const gateway = shareGateway({
     { name: 'patient', steps: [patiently, uses('all', { join: 'all' })] },
     { name: 'listless', steps: [patiently, uses('more', { foreach: 'payload.list' })] },
     { name: 'gated', steps: [held('work')], on_failure: [tell], finally: [clean] },
+    { name: 'held_end', steps: [held('work')], finally: [heldClean] },
     { name: 'waiting', steps: [{ id: 'work', uses: 'single' }], finally: [clean] },
     { name: 'late', deadline: '300ms', steps: [held('work')], on_failure: [tell], finally: [clean] },
     { name: 'broken_end', steps: [uses('work')], finally: [uses('clean', { with: { fail: 'no broom' } })] },
@@ -107,8 +108,8 @@ function jobOf(run: string, step: string): Promise<Job> {
   });
 }
 
-async function cancel(id: string, query = '') {
-  const { status, body } = await gateway.call('POST', `/job/${id}/cancel${query}`, { reason: 'enough' });
+async function cancel(id: string, query = '', more: object = {}) {
+  const { status, body } = await gateway.call('POST', `/job/${id}/cancel${query}`, { reason: 'enough', ...more });
   return [status, body['code'] ?? body['status']];
 }
 
@@ -228,13 +229,15 @@ test('a phase may fan out and join', async () => {
   });
 });
 
-test('a cancelled run goes through finally, and ends cancelled', async () => {
-  const [run] = await startedIn('gated', 'work', { gate: 'never' });
+test('a cancelled run goes through finally, and ends cancelled; a repeated cancel changes nothing', async () => {
+  const [run] = await startedIn('held_end', 'work', { gate: 'never', last: 'later' });
   expect(await cancel(run)).toEqual([202, 'running']);
-  expect(await gateway.settled(run)).toMatchObject({
-    status: 'cancelled',
-    last_error: 'cancelled by api:test: enough',
-  });
+  await gateway.noted('start', (await jobOf(run, 'clean')).job_id);
+  expect(await cancel(run)).toEqual([202, 'running']);
+  expect(await cancel(run, '', { detached: true })).toEqual([409, 'ending']);
+  gateway.open('later');
+  const { status, last_error } = await gateway.settled(run);
+  expect([status, last_error]).toEqual(['cancelled', 'cancelled by api:test: enough']);
   expect(await stepsOf(run)).toEqual({ work: ['steps cancelled'], clean: ['finally succeeded'] });
 });
 

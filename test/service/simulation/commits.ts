@@ -38,6 +38,7 @@ export type KnownAttempt = {
   readonly number: number;
   readonly status: TerminalStatus;
   readonly final: boolean;
+  readonly startedUs: number;
   readonly completedUs: number;
   readonly body: Body;
 };
@@ -322,8 +323,8 @@ export class Commits {
     const { ids } = known;
     const found: KnownAttempt[][] = ids.map(() => []);
     for (const { index, number, attempt } of attemptsOf(this.#reader, key, 0, ids.length)) {
-      const { status, final, completedUs, body } = attempt;
-      found[index]!.push({ number, status, final, completedUs, body });
+      const { status, final, startedUs, completedUs, body } = attempt;
+      found[index]!.push({ number, status, final, startedUs, completedUs, body });
     }
     for (const [index, attempts] of found.entries()) this.#grow(ids[index]!, attempts);
   }

@@ -2,14 +2,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import {
   type CommandTotals,
+  countNotRun,
   countsKey,
-  countUnstarted,
   emptyCounts,
   type PrunedCount,
   retriedCount,
 } from '../../../actors/job/records/counts.ts';
 import type { TerminalStatus } from '../../../actors/job/records/job.ts';
-import { isNeverStarted } from '../../../actors/job/records/journal.ts';
+import { hasRun, isNeverStarted } from '../../../actors/job/records/journal.ts';
 import { unpack } from '../../../runtime/packing.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { holds } from './broken.ts';
@@ -18,7 +18,13 @@ import { holds } from './broken.ts';
 type CountedJob = {
   readonly plugin: string;
   readonly command: string;
-  readonly attempts: readonly { readonly number: number; readonly status: TerminalStatus; readonly final: boolean }[];
+  readonly attempts: readonly {
+    readonly number: number;
+    readonly status: TerminalStatus;
+    readonly final: boolean;
+    readonly startedUs: number;
+    readonly completedUs: number;
+  }[];
 };
 
 export class Counted {
@@ -55,10 +61,10 @@ export class Counted {
       if (sign < 0) pruned[name] = (pruned[name] ?? 0) + 1;
     };
     if (isWhole) count('accepted');
-    for (const { status, final, number } of attempts) {
+    for (const { status, final, number, startedUs, completedUs } of attempts) {
       count(final ? status : retriedCount(status));
       if (final && isNeverStarted(status, number)) count('never_started');
-      else if (sign > 0 && number === 0) countUnstarted(counts, status);
+      else if (sign > 0 && final && !hasRun(status, number, completedUs - startedUs)) countNotRun(counts, status);
     }
   }
 
