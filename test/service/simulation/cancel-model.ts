@@ -129,7 +129,9 @@ export class CancelModel {
     const run = group?.run ? formatId(group.run.run) : null;
     if (run === null) return false;
     const job = this.#commits.find(born.has(id) ? run : id);
-    return (group!.phase !== undefined && job !== undefined && this.isAsked(job)) || this.isExempt(run, born);
+    // The timeout of a `call` step cancels the called run.
+    const isCancelled = job !== undefined && (this.isAsked(job) || this.isOverdue(job));
+    return (group!.phase !== undefined && isCancelled) || this.isExempt(run, born);
   }
 
   /** Whether a time limit of a run around the job, or of the job itself if it is a run, may have passed. */
