@@ -112,7 +112,8 @@ export function isReading(method: string): boolean {
 
 function routeOf(place: RoutesAtPath, method: string): Route | undefined {
   if (isReading(method)) return place.routes.GET;
-  return method === 'post' ? place.routes.POST : undefined;
+  if (method === 'post') return place.routes.POST;
+  return method === 'delete' ? place.routes.DELETE : undefined;
 }
 
 export function tooLarge({ bytesMax, setting }: BodyLimit): HttpProblem {

@@ -13,7 +13,7 @@ import type { Parameters, QueryValues } from './query.ts';
 
 export { type Answer, type Headers, json } from './answer.ts';
 
-export type Method = 'GET' | 'POST';
+export type Method = 'GET' | 'POST' | 'DELETE';
 
 /**
  * Who may call a route. `open`: every caller; credentials are ignored. `token`: any valid API token, whatever its scopes. `scopes`: an API token
@@ -113,9 +113,13 @@ type Declaration<P extends string, Q extends Parameters, F> = {
   readonly holdsLate?: true;
   /** The codes of refusals that the documents list, besides those that follow from access, method, query and body. */
   readonly problems?: readonly ProblemCode[];
-  /** The answers of the route by status, excluding refusals. `type`: the media type if it is not JSON. */
+  /** The answers of the route by status, excluding refusals. `types`: the media types if the answer is not JSON. */
   readonly answers: {
-    readonly [status: number]: { readonly description: string; readonly schema: Schema | null; readonly type?: string };
+    readonly [status: number]: {
+      readonly description: string;
+      readonly schema: Schema | null;
+      readonly types?: readonly string[];
+    };
   };
   /** Looks up the names in the path before the body is read. Returns the value for `found`, or a refusal. */
   find?(call: HttpCall<Params<P>, unknown, unknown>): F | HttpProblem;

@@ -1,6 +1,8 @@
 // Finds the routes of a path by its parts between slashes. A literal part takes precedence over a parameter.
 import type { Method, Route } from './route.ts';
 
+const methods: readonly Method[] = ['GET', 'POST', 'DELETE'];
+
 export type RoutesAtPath = {
   /** The path, with parameters in braces. */
   readonly path: string;
@@ -48,9 +50,9 @@ function add(root: PathNode, route: Route): void {
   if (node.place && node.names.join() !== names.join())
     throw new Error(`${route.path} and ${node.place.path} are one path`);
   const routes = { ...node.place?.routes, [route.method]: route };
-  const allow = [routes.GET ? 'GET, HEAD' : '', routes.POST ? 'POST' : ''].filter(Boolean).join(', ');
+  const allow = methods.filter(method => routes[method]).map(method => (method === 'GET' ? 'GET, HEAD' : method));
   node.names = names;
-  node.place = { path: route.path, routes, allow };
+  node.place = { path: route.path, routes, allow: allow.join(', ') };
 }
 
 function search(root: PathNode, path: string): Match {

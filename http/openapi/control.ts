@@ -75,8 +75,8 @@ function queryParameters({ query }: Route): JsonObject[] {
 }
 
 function answersOf({ answers }: Route): JsonObject {
-  const entries = Object.entries(answers).map(([status, { description, schema, type }]) => {
-    return [status, schema === null ? { description } : answeredWith(description, schema, type)] as const;
+  const entries = Object.entries(answers).map(([status, { description, schema, types }]) => {
+    return [status, schema === null ? { description } : answeredWith(description, schema, types)] as const;
   });
   return Object.fromEntries(entries);
 }

@@ -29,8 +29,12 @@ export function refusedWith(description: string): JsonObject {
   return { description, content: { 'application/problem+json': { schema: component('Problem') } } };
 }
 
-export function answeredWith(description: string, schema: JsonObject, type = 'application/json'): JsonObject {
-  return { description, content: { [type]: { schema } } };
+export function answeredWith(
+  description: string,
+  schema: JsonObject,
+  types: readonly string[] = ['application/json'],
+): JsonObject {
+  return { description, content: Object.fromEntries(types.map(type => [type, { schema }])) };
 }
 
 export function component(name: string): JsonObject {

@@ -30,7 +30,7 @@ export function problemsOf(route: Route): readonly ProblemCode[] {
   const codes = new Set<ProblemCode>(route.problems ?? []);
   if (route.access.kind === 'scopes') codes.add('forbidden');
   if (route.access.kind === 'vault') codes.add('vault_unavailable');
-  if (route.method === 'POST') codes.add('stopping');
+  if (route.method !== 'GET') codes.add('stopping');
   if (route.body !== null) {
     for (const code of bodyProblems) codes.add(code);
   }

@@ -51,7 +51,7 @@ const getEvents = route({
     200: {
       description: 'An event stream; docs/events.md lists its types.',
       schema: Type.String(),
-      type: 'text/event-stream',
+      types: ['text/event-stream'],
     },
   },
   handle(call) {

@@ -15,7 +15,7 @@ const getMetrics = route({
     `The format is that of Prometheus, version 0.0.4; a request whose \`Accept\` prefers \`${openMetricsType}\` gets OpenMetrics 1.0, which ` +
     'names a job for each bucket of a histogram. `metrics.listen` serves the same without a token, for this machine. docs/metrics.md has ' +
     'the metrics, a dashboard and alerts.',
-  answers: { 200: { description: 'The metrics.', schema: Type.String(), type: 'text/plain' } },
+  answers: { 200: { description: 'The metrics.', schema: Type.String(), types: ['text/plain', openMetricsType] } },
   handle: answerMetrics,
 });
 

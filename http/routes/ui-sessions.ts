@@ -92,9 +92,9 @@ const postSession = route({
   },
 });
 
-const postEnd = route({
-  method: 'POST',
-  path: '/ui/session/end',
+const deleteSession = route({
+  method: 'DELETE',
+  path: '/ui/session',
   section,
   summary:
     'Ends the session whose token is sent; with an API token, ends all sessions and unused codes that came from it.',
@@ -119,7 +119,7 @@ const postEnd = route({
   },
 });
 
-export const uiSessionRoutes: readonly Route[] = [postCode, postSession, postEnd];
+export const uiSessionRoutes: readonly Route[] = [postCode, postSession, deleteSession];
 
 /** Changes the sessions. If the file system refuses the change, returns the error as a problem. */
 function stored<T>(change: () => T): T | HttpProblem {

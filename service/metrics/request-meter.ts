@@ -7,7 +7,7 @@ import type { MetricFamily } from './family.ts';
 export type MeteredRoute = {
   readonly method: string;
   readonly path: string;
-  readonly answers: { readonly [status: number]: { readonly type?: string } };
+  readonly answers: { readonly [status: number]: { readonly types?: readonly string[] } };
 };
 
 type RouteCounts = {
@@ -68,7 +68,7 @@ export class RequestMeter {
     const key = keyOf({ method, path });
     let counts = this.#routes.get(key);
     if (!counts) {
-      const seconds = answers[200]?.type === eventStreamType ? null : new Buckets(secondsLimits);
+      const seconds = answers[200]?.types?.includes(eventStreamType) ? null : new Buckets(secondsLimits);
       counts = { method, path, codes: new Map(), seconds };
       this.#routes.set(key, counts);
     }

@@ -49,7 +49,7 @@ export async function signInWithCode(code: string): Promise<void> {
 export async function signOut(): Promise<void> {
   const token = session.value?.token;
   try {
-    if (token?.startsWith(sessionPrefix)) await request('POST', '/ui/session/end');
+    if (token?.startsWith(sessionPrefix)) await request('DELETE', '/ui/session');
   } finally {
     end(null);
   }

@@ -191,7 +191,7 @@ describe('sign-in', () => {
 
   test('sign-out ends one session; with the API token all of its sessions end', async () => {
     const [one, two, other] = [await signIn(gateway), await signIn(gateway), await signIn(gateway, viewer)];
-    const end = (token: string) => gateway.call('POST', '/ui/session/end', undefined, { token });
+    const end = (token: string) => gateway.call('DELETE', '/ui/session', undefined, { token });
     expect((await end(one)).body).toEqual({ ended: 1 });
     expect([(await whoami(one)).status, (await whoami(two)).status]).toEqual([401, 200]);
     expect((await end(everythingToken)).status).toBe(200);
@@ -229,20 +229,20 @@ describe('sign-in', () => {
     const [leaving, staying] = [await signIn(gateway), await signIn(gateway, viewer)];
     const [ended, open] = [openRaw(gateway, '', leaving), openRaw(gateway, '', staying)];
     for (const stream of [ended, open]) await until('it is connected', () => stream.text.includes(': connected'));
-    await gateway.call('POST', '/ui/session/end', undefined, { token: leaving });
+    await gateway.call('DELETE', '/ui/session', undefined, { token: leaving });
     await until('its stream has ended', () => ended.text.includes('\r\n0\r\n') || ended.isClosed);
     expect([open.isClosed, (await whoami(staying)).status]).toEqual([false, 200]);
   });
 
   test('with the sessions of a token its unused codes end', async () => {
     const { body: made } = await gateway.call('POST', '/ui/code');
-    await gateway.call('POST', '/ui/session/end');
+    await gateway.call('DELETE', '/ui/session');
     expect((await gateway.call('POST', '/ui/session', { code: made['code'] }, { token: null })).status).toBe(400);
   });
 
   test('a token with as many sessions as there can be keeps no other token out', async () => {
     for (const { token } of [everything, viewer, ending])
-      await gateway.call('POST', '/ui/session/end', undefined, { token });
+      await gateway.call('DELETE', '/ui/session', undefined, { token });
     const greedy: string[] = [];
     for (let count = 0; count < sessionsMax; count++) greedy.push(await signIn(gateway, viewer));
     const token = await signIn(gateway);
@@ -278,7 +278,7 @@ describe('sign-in', () => {
     const file = join(own.directory, 'data/ui-sessions.json');
     renameSync(file, `${file}.kept`);
     mkdirSync(file);
-    const end = async () => (await own.call('POST', '/ui/session/end')).status;
+    const end = async () => (await own.call('DELETE', '/ui/session')).status;
     expect(await end()).toBe(503);
     rmdirSync(file);
     renameSync(`${file}.kept`, file);

@@ -32,10 +32,8 @@ export function makeJudge(routes: readonly Route[]): Judge {
   const declared = new Map(
     routes.map(route => {
       const refusals = problemsOf(route).filter(code => code !== 'stopping');
-      const answers = Object.entries(route.answers).map(([status, { schema, type = jsonType }]) => {
-        const check = schema === null || type !== jsonType ? null : compiled(schema);
-        // The metrics are in the format that the request prefers.
-        const types = type === 'text/plain' ? [type, 'application/openmetrics-text'] : [type];
+      const answers = Object.entries(route.answers).map(([status, { schema, types = [jsonType] }]) => {
+        const check = schema === null || !types.includes(jsonType) ? null : compiled(schema);
         return [Number(status), { check, types }] as const;
       });
       return [route, { codes: new Set([...refusals, ...always]), answers: new Map(answers) }] as const;

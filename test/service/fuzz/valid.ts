@@ -121,7 +121,7 @@ function ofRoute(route: Route, known: Known): fc.Arbitrary<Request> {
   return fc.tuple(path, query, headersOf(known), body, types).map(([at, asked, headers, value, type]) => {
     const target = asked === '' ? at : `${at}?${asked}`;
     if (route.method === 'POST') return posted(target, headers, value, type);
-    return { ...plain, target, headers, isValid: true };
+    return { ...plain, method: route.method, target, headers, isValid: true };
   });
 }
 

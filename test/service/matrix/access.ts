@@ -79,7 +79,7 @@ export const accessTable: readonly Access[] = [
   row('POST /ui/code', '/ui/code', 'token'),
   // The request has no sign-in code.
   row('POST /ui/session', '/ui/session', 'open', 400),
-  row('POST /ui/session/end', '/ui/session/end', 'token'),
+  row('DELETE /ui/session', '/ui/session', 'token'),
   row('GET /.well-known/ai-plugin.json', '/.well-known/ai-plugin.json', 'open'),
   // 4.4
   row('GET /plugin/{name}', '/plugin/echo', ['plugin:ro', 'plugin:rw', '*']),

@@ -154,9 +154,10 @@ describe('refusals come in their order', () => {
   });
 
   test.each(accessTable)('405 with Allow before 413, 415 and 400: $route, $path', async access => {
-    const path = `${access.path.replace(/\?.*/, '')}?wrong=%zz`;
-    for (const method of ['DELETE', 'PUT', 'PATCH', 'OPTIONS']) {
-      const { status, headers } = await ask(method, path, insider(access), wrongFor(method));
+    const path = access.path.replace(/\?.*/, '');
+    const isRoute = (method: string) => accessTable.some(({ route }) => route === `${method} ${path}`);
+    for (const method of ['DELETE', 'PUT', 'PATCH', 'OPTIONS'].filter(method => !isRoute(method))) {
+      const { status, headers } = await ask(method, `${path}?wrong=%zz`, insider(access), wrongFor(method));
       expect([method, status]).toEqual([method, 405]);
       expect(headers.get('allow')).toContain(methodOf(access));
     }

@@ -104,7 +104,7 @@ export function signInFlows(gateway: Gateway): void {
     const { body } = await gateway.call('POST', '/ui/session', { code: made['code'] }, { token: null });
     const page = await visit(gateway, { token: String(body['token']), at: '#/jobs', expected: refused401 });
     await page.getByRole('heading', { name: 'Jobs', level: 1 }).waitFor();
-    expect((await gateway.call('POST', '/ui/session/end')).status).toBeLessThan(300);
+    expect((await gateway.call('DELETE', '/ui/session')).status).toBeLessThan(300);
     await gateway.finished('greeter/handle', { name: 'an event for the page' });
     await page.getByText('The token is no longer valid').waitFor();
     await page.getByLabel('API token').waitFor();
