@@ -1,5 +1,5 @@
 // Log lines about work: ended jobs, failed attempts, control calls, and refused deliveries and calls. Each of these kinds has a limit of
-// lines per minute. Request lines and faults have no limit.
+// lines per minute. Faults and lines at the level `debug` have no limit.
 import type { JobOrigin, Observations, ObservationType } from '../../actors/hub/protocol.ts';
 import type { Config } from '../../config/config.ts';
 import type { ControlLine, RequestLine, ServerLog } from '../../http/log.ts';
@@ -39,25 +39,27 @@ export class WorkLog {
     this.#options = options;
   }
 
-  /** Logs the ended jobs and failed attempts that `log.jobs` selects. */
+  /** Logs ended jobs and failed attempts. Jobs that `log.jobs` does not select are logged at the level `debug`, unless it is `none`. */
   observe(groups: readonly Observations[]): void {
     const { jobs } = this.#options.settings();
     if (jobs === 'none') return;
     for (const group of groups) {
       const end = group.kind === 'jobs' ? ends[group.type] : undefined;
-      if (end === undefined || (end[0] === 'info' && jobs !== 'all')) continue;
-      this.#logJobs(group as Extract<Observations, { kind: 'jobs' }>, ...end);
+      if (end === undefined) continue;
+      const [level, message] = end;
+      const isSelected = level === 'warn' || jobs === 'all';
+      this.#logJobs(group as Extract<Observations, { kind: 'jobs' }>, isSelected ? level : 'debug', message);
     }
   }
 
   #logJobs(
     { ids, plugin, command, errors }: Extract<Observations, { kind: 'jobs' }>,
-    level: 'info' | 'warn',
+    level: 'debug' | 'info' | 'warn',
     message: string,
   ): void {
     if (!this.#options.log.isLevelEnabled(level)) return;
     const count = ids.length / jobIdBytes;
-    const room = this.#take('jobs', count);
+    const room = level === 'debug' ? count : this.#take('jobs', count);
     for (let place = 0; place < room; place++) {
       const id = ids.subarray(place * jobIdBytes, (place + 1) * jobIdBytes);
       const run = this.#options.originOf?.(id)?.runs[0];

@@ -12,12 +12,13 @@ function jobs(type: ObservationType, count: number): JobObservations {
 }
 
 /** `told`: the messages, and the numbers of omitted lines. */
-function open(settings: Config['log'], silent: readonly string[] = []) {
+function open(settings: Config['log'], silent: readonly string[] = ['debug']) {
   const told: (string | number)[] = [];
   let endMinute = (): void => {};
   const write = ({ left_out: leftOut }: { readonly left_out?: number }, message: string) =>
     void told.push(leftOut ?? message);
-  const log = { isLevelEnabled: (level: string) => !silent.includes(level), info: write, warn: write };
+  const debug = (_: object, message: string) => void told.push(`debug: ${message}`);
+  const log = { isLevelEnabled: (level: string) => !silent.includes(level), debug, info: write, warn: write };
   const later = (act: () => void, ms: number) => {
     expect(ms).toBe(60_000);
     endMinute = act;
@@ -51,9 +52,10 @@ test('refused calls and deliveries have lines of their own, so that nobody keeps
 
 test.each([
   ['none', [], []],
-  ['failed', ['attempt failed', 'job failed'], []],
+  ['failed', ['attempt failed', 'job failed'], ['debug']],
+  ['failed', ['debug: job succeeded', 'attempt failed', 'job failed'], []],
   ['all', ['job succeeded', 'attempt failed', 'job failed'], []],
-  ['all', ['attempt failed', 'job failed'], ['info']],
+  ['all', ['attempt failed', 'job failed'], ['debug', 'info']],
 ] as const)('log.jobs: %s tells %j where the levels %j are off', (which, expected, silent) => {
   const { told, workLog } = open({ format: null, jobs: which, perMinute: 10 }, silent);
   workLog.observe([

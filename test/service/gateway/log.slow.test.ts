@@ -131,6 +131,8 @@ test('at the level debug each call has a line, which names the job that it submi
   await call('POST', `/job/${run}/rerun`, 'again');
   const { reruns } = (await gateway.call('GET', `/job/${run}`)).body as { readonly reruns: readonly string[] };
   expect(await lineOf('again')).toMatchObject({ status: 202, job_id: reruns[0] });
+  const ended = await until('the line', () => log().find(line => line.msg === 'job succeeded' && about(run)(line)));
+  expect(ended['level']).toBe(20);
 });
 
 test('log.jobs changes with a reload: none, all, failed', async () => {
