@@ -192,7 +192,7 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
       router.deferred.renew();
       if (isFirstTurn) {
         phaseLimits.started();
-        table.versions.sweep(turn);
+        table.versions.sweep(store, turn);
         adoptFloods(table, router.expansion, bodyOf);
       }
       isFirstTurn = false;
@@ -212,7 +212,7 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
     reconfigure(config, turn) {
       table.config = config;
       table.versions.configure(config.pipelines);
-      table.versions.sweep(turn);
+      table.versions.sweep(store, turn);
       router.triggers.configure();
     },
     startRun(run, turn) {

@@ -380,7 +380,7 @@ export class RunTable {
     this.runs.remove(run);
     this.expandable.delete(run.name);
     this.#dirty.delete(run);
-    this.versions.release(run.version, this.batch, this.turn.nowUs);
+    this.versions.release(run.version, this.reader, this.turn);
     this.descendants.close(run.tree);
   }
 

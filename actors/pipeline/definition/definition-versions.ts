@@ -14,6 +14,7 @@ import { pack, unpack } from '../../../runtime/packing.ts';
 import type { SetAside } from '../../../runtime/store/set-aside.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import type { Turn } from '../../../runtime/turn.ts';
+import { newestBlock } from '../../job/records/block.ts';
 import { encodeRunCounts, noRuns, type RunCounts, readRunCounts } from '../records/run-counts.ts';
 import { type CompiledPipeline, compilePipeline } from './compile.ts';
 
@@ -131,18 +132,18 @@ export class DefinitionVersions {
   }
 
   /** Releases all definitions that neither an open run nor the configuration uses. */
-  sweep({ batch, nowUs }: Pick<Turn, 'batch' | 'nowUs'>): void {
-    for (const version of this.#byHash.values()) this.release(version, batch, nowUs);
+  sweep(reader: Reader, turn: Pick<Turn, 'batch' | 'nowUs'>): void {
+    for (const version of this.#byHash.values()) this.release(version, reader, turn);
   }
 
   /**
    * Drops the definition from memory if neither an open run nor the configuration uses it. The definition stays stored for
    * reruns.
    */
-  release(version: Version, batch: Batch, nowUs: number): void {
+  release(version: Version, reader: Reader, { batch, nowUs }: Pick<Turn, 'batch' | 'nowUs'>): void {
     if (version.open.runs > 0 || this.#current.get(version.name) === version) return;
     this.#byHash.delete(hashText(version.hash));
-    if (version.stored) batch.put('unused_definitions', version.hash, pack(nowUs));
+    if (version.stored) batch.put('unused_definitions', version.hash, pack(unusedSinceUs(reader, nowUs)));
     version.stored = false;
   }
 
@@ -180,6 +181,15 @@ export class DefinitionVersions {
     }
     return version;
   }
+}
+
+/**
+ * A time, in µs, that no block of a run with the definition has passed, according to its key. After the clock was set back, keys are ahead of
+ * the clock. The blocks of this turn, which cannot be read yet, are ahead of the newest stored block by less than a second.
+ */
+function unusedSinceUs(reader: Reader, nowUs: number): number {
+  const newest = newestBlock(reader);
+  return Math.max(nowUs, newest ? blockKeyMs(newest) * 1000 + 1e6 : 0);
 }
 
 /** When the oldest stored block was accepted, in µs, according to its key. Infinity: no block is stored. */

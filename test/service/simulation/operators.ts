@@ -1,7 +1,7 @@
 // The operators who pause, resume and run now: what they ask, what they are answered, and what must hold because of these answers, whatever fails.
 import type { PauseReply } from '../../../actors/job/holds/pause-protocol.ts';
 import { groupOf } from '../../../actors/job/records/block.ts';
-import { breakerName, decodePause, type PauseTarget, pauseKey } from '../../../actors/job/records/pause.ts';
+import { breakerName, decodePause, isHalfOpen, type PauseTarget, pauseKey } from '../../../actors/job/records/pause.ts';
 import { decodeRun } from '../../../actors/pipeline/records/run.ts';
 import { formatId, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { WriteBatch } from '../../../runtime/store/batch.ts';
@@ -171,8 +171,12 @@ export class Operators {
     }
   }
 
-  /** Called when nothing is left to do. If only the service is paused, no phase of a cancelled run may be held. Returns a paused target, or null. */
-  quiet(): PauseTarget | null {
+  /**
+   * Called when nothing is left to do but to wait for an alarm (`hasAlarm`). If only the service is paused, no phase of a cancelled run may be
+   * held. Pauses end by themselves, if they have an end, and no job may wait for a half-open breaker. Returns a target to resume, or null.
+   * `waiting`: the number of jobs and runs that wait.
+   */
+  quiet(nowUs: number, hasAlarm: boolean, waiting: number): PauseTarget | null {
     const paused = Array.from(this.#reader.scan('pauses', {}), ({ key, value }) => decodePause(key, value)!);
     const isServiceAlone = paused.length === 1 && paused[0]!.kind === 'system';
     for (const { key, value } of isServiceAlone ? this.#reader.scan('runs', {}) : []) {
@@ -181,7 +185,16 @@ export class Operators {
       const isHeld = decodeRun(Buffer.from(value)).run.phase?.status === 'cancelled';
       holds(!isHeld, () => `the pause of the service holds a phase of the run ${id}, which was cancelled`);
     }
-    return paused[0] ?? null;
+    const lasting = paused.filter(pause => !isHalfOpen(pause, nowUs));
+    for (const pause of lasting)
+      holds(
+        pause.untilUs === null || (hasAlarm && pause.untilUs > nowUs - 60 * secondUs),
+        () => `the pause ${name(pauseKey(pause))} does not end`,
+      );
+    if (lasting[0]) return lasting[0];
+    const [breaker] = paused;
+    holds(!breaker || waiting === 0, () => `${waiting} jobs and runs wait for ${name(pauseKey(breaker!))}`);
+    return breaker ?? null;
   }
 
   /** Since when the breaker of the target is half open, in µs: since its pause was over. Null: the target has no breaker that is half open. */

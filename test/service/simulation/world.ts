@@ -289,8 +289,7 @@ export class World {
   }
 
   #reload(): void {
-    const dice = this.#dice;
-    const whole = this.#setups.newest;
+    const [dice, whole] = [this.#dice, this.#setups.newest];
     if (dice.chance(0.3)) this.#apply(this.#setups.next());
     else this.#apply(dice.chance(0.5) ? whole : without(whole, dice));
   }
@@ -339,7 +338,7 @@ export class World {
   #restartIfStopped(): boolean {
     if (this.#stop.state !== 'answered') return false;
     const [running] = this.#commits.out();
-    // The ends of a failed last turn are not written; and a stop may come before all jobs of the life before have been read back.
+    // The ends of a failed last turn are not written. A stop may come before all jobs of the life before have been read back.
     holds(
       running === undefined || this.#ledger.condition !== 'up' || !this.#ledger.isLoaded,
       () => `the service has stopped in good order, and ${running} is said to be running`,
@@ -350,8 +349,7 @@ export class World {
 
   get #unsettled(): number {
     const { gauges } = this.#ledger;
-    const waiting = gauges.get('queued') + gauges.get('retrying') + gauges.get('scheduled');
-    return waiting + gauges.get('running') + gauges.get('runs');
+    return (['queued', 'retrying', 'scheduled', 'running', 'runs'] as const).reduce((n, one) => n + gauges.get(one), 0);
   }
 
   /** Ends all faults, and runs the world until everything has settled. */
@@ -362,16 +360,18 @@ export class World {
     this.#admit(false);
     for (let steps = 0, alarms = 0; ; steps++) {
       holds(steps < calmStepsMax, () => `nothing fails any more, and ${this.#unsettled} jobs and runs do not settle`);
-      if (this.#ledger.isDue) this.#turn();
-      else if (this.#ledger.condition !== 'up') {
+      const { alarmUs, condition, isDue } = this.#ledger;
+      if (isDue) this.#turn();
+      else if (condition !== 'up') {
         this.#wait();
         this.#admit(false);
       } else if (this.#hosts.held.length > 0) this.#report();
       else {
-        const isQuiet = this.#ledger.alarmUs === null;
-        const paused = isQuiet || alarms > pausedAlarmsMax ? this.#operators.quiet() : null;
-        if (paused !== null) this.#ledger.deliver('job', this.#operators.resume(paused));
-        else if (!isQuiet) {
+        const waiting = this.#poison.roots.size > 0 ? 0 : this.#unsettled;
+        const isQuiet = alarmUs === null || alarms > pausedAlarmsMax;
+        const paused = isQuiet && this.#operators.quiet(this.#nowUs, alarmUs !== null, waiting);
+        if (paused) this.#ledger.deliver('job', this.#operators.resume(paused));
+        else if (alarmUs !== null) {
           alarms++;
           this.#wait();
         } else if (this.#many.isOpen) this.#ledger.deliver('job', this.#many.step());

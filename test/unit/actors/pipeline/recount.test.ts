@@ -31,6 +31,6 @@ test('runs of a batch that have not begun are counted again, so that their defin
   recount(store, after, new Descendants(store, () => 1, setAside), setAside);
   expect(after.open.runs).toBe(7);
   const later = new WriteBatch();
-  after.sweep({ batch: later, nowUs: 1 });
+  after.sweep(store, { batch: later, nowUs: 1 });
   expect(after.ofHash(version.hash).name).toBe('p');
 });

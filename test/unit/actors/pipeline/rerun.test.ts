@@ -151,7 +151,7 @@ describe('a run from what had failed', () => {
       for (let n = from; n < to; n++) {
         const hash = Buffer.alloc(16, `${n}`.padStart(16));
         batch.put('definitions', hash, definition!);
-        batch.put('unused_definitions', hash, pack(s.nowUs + 1));
+        batch.put('unused_definitions', hash, pack(s.nowUs + 2_000_000));
       }
       s.store.commit(batch);
       s.send({ kind: 'prune' });
@@ -165,6 +165,18 @@ describe('a run from what had failed', () => {
     expect(s.rerun(old)).toBe('not_kept');
     const detail = `the definition of the run ${old} is no longer stored: rerun the run from the start`;
     expect(s.replies.at(-1)).toMatchObject({ detail });
+  });
+
+  it('goes by the definition that it had, although the clock was set back before the definition became unused', () => {
+    const pipelines = (text: string) => [{ name: 'p', steps: [{ uses: 'echo', with: { text } }] }];
+    const s = new Stage({ plugins, pipelines: pipelines('old'), keepsRecords: true });
+    const old = s.run('p').text;
+    s.nowUs -= 3_600_000_000;
+    s.reconfigure({ pipelines: pipelines('new') });
+    s.send({ kind: 'prune' });
+    const again = s.rerun(old);
+    s.finish();
+    expect(resultOf(s.jobs.get(again)!)).toEqual({ text: 'old' });
   });
 
   it('of one that never began is refused; such a run stores nothing but its counts', () => {
