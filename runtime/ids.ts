@@ -45,6 +45,16 @@ export function blockKeyMs(key: BlockKey): number {
   return Buffer.from(key.buffer, key.byteOffset, key.byteLength).readUIntBE(0, 6);
 }
 
+/** The times in the keys of all blocks that one turn creates differ by less than this, in ms, also if the clock was set back. */
+export const turnKeysMs = 1_000;
+
+/** A key that is smaller than those of all blocks that the turn of this block created. */
+export function keyBeforeTurnOf(key: BlockKey): BlockKey {
+  const before = Buffer.alloc(blockKeyBytes);
+  before.writeUIntBE(Math.max(0, blockKeyMs(key) - turnKeysMs), 0, 6);
+  return before;
+}
+
 export function jobId(block: BlockKey, index: number): JobId {
   const id = Buffer.allocUnsafe(jobIdBytes);
   writeJobId(id, 0, block, index);

@@ -2,7 +2,7 @@
 // records the cancel or, if recovery has not read its block yet, when recovery reads the block. The waiting jobs of a cancelled run
 // may take several turns to end: a limited number ends in each.
 
-import { blockOf, indexOf, type JobId, jobId } from '../../../runtime/ids.ts';
+import { blockOf, indexOf, type JobId, jobId, keyBeforeTurnOf } from '../../../runtime/ids.ts';
 import { readable } from '../../../runtime/store/set-aside.ts';
 import type { Turn } from '../../../runtime/turn.ts';
 import type { Dispatcher } from '../dispatch/dispatch.ts';
@@ -291,9 +291,9 @@ export class Cancelling {
   #begin(run: JobId): void {
     const { reader, setAside } = this.#state;
     const root = setAside.read('blocks', blockOf(run), () => groupIn(reader, run))?.root ?? run;
-    const from = Buffer.concat([root, blockOf(run)]);
+    // The turn that accepted the run may have put the run's jobs into older blocks. A walk that has passed these blocks goes back to them.
+    const from = Buffer.concat([root, keyBeforeTurnOf(blockOf(run))]);
     const walk = this.#walks.get(keyText(root));
-    // A walk that has passed the block of this run goes back to the block.
     if (!walk) this.#walks.set(keyText(root), { root, from, index: 0 });
     else if (Buffer.compare(from, walk.from) <= 0) Object.assign(walk, { from, index: 0 });
   }

@@ -1,6 +1,15 @@
 // Reads jobs from the store, on any thread.
 import type { Body } from '../../../runtime/host/wire/outcome.ts';
-import { type BlockKey, blockKeyBytes, blockOf, indexOf, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
+import {
+  type BlockKey,
+  blockKeyBytes,
+  blockOf,
+  indexOf,
+  isOfBlock,
+  type JobId,
+  jobId,
+  jobIdBytes,
+} from '../../../runtime/ids.ts';
 import { readable } from '../../../runtime/store/set-aside.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { attemptsOf, latestAttempt, type NumberedAttempt } from '../records/attempts.ts';
@@ -98,6 +107,7 @@ function* walkTree(
   const below = root === null ? null : new DescendantFilter(blocks, id, successors);
   const shown = new Set([job.jobId]);
   if (successors) yield* reusedJobs(reader, blocks, successors, parent => below?.has(parent) ?? true, shown);
+  const early = new EarlyJobs(id);
   let from: Uint8Array = root ?? id;
   const to = Buffer.concat([from, afterBlocks]);
   for (;;) {
@@ -106,13 +116,58 @@ function* walkTree(
     for (const entry of entries) {
       const key = Buffer.from(entry.key.subarray(jobIdBytes));
       const members = blocks.find(key);
-      for (const view of members ? jobsOf(reader, members, key, rangesOf(entry.value), below) : []) {
-        if (view === null || !shown.has(view.jobId)) yield view;
-      }
+      const views = members ? jobsOf(reader, members, key, rangesOf(entry.value), below, early) : [];
+      for (const view of views) if (view === null || !shown.has(view.jobId)) yield view;
+      yield* earlyJobs(reader, blocks, early.after(key));
       yield null;
     }
-    if (entries.length < entriesAtOnce) return;
+    if (entries.length < entriesAtOnce) break;
     from = Buffer.concat([entries.at(-1)!.key, Buffer.of(0)]);
+  }
+  yield* earlyJobs(reader, blocks, early.after(afterBlocks));
+}
+
+/** Jobs of a block with one parent, from index `from` up to, not including, `to`. `parent`: the block after which they can be listed. */
+type EarlyPiece = { readonly key: BlockKey; readonly from: number; readonly to: number; readonly parent: BlockKey };
+
+/**
+ * Jobs of a tree whose block is older than the block of their parent. A turn puts jobs of several runs into one block, which it may have begun
+ * before it accepted some of these runs.
+ */
+class EarlyJobs {
+  readonly #top: JobId;
+  #pieces: EarlyPiece[] = [];
+
+  /** `top`: the job whose tree is listed, which comes first. */
+  constructor(top: JobId) {
+    this.#top = top;
+  }
+
+  /** Keeps the jobs if their parent has not been listed yet. False: it has been. */
+  keep(parent: JobId | null, key: BlockKey, from: number, to: number): boolean {
+    if (parent === null || Buffer.compare(parent, this.#top) === 0) return false;
+    const index = indexOf(parent);
+    const kept = this.#pieces.find(piece => isOfBlock(parent, piece.key) && piece.from <= index && index < piece.to);
+    const after = kept?.parent ?? blockOf(parent);
+    if (Buffer.compare(after, key) <= 0) return false;
+    this.#pieces.push({ key, from, to, parent: after });
+    return true;
+  }
+
+  /** Removes and returns the jobs whose parents have been listed, now that the block with this key has been. */
+  after(key: BlockKey): readonly EarlyPiece[] {
+    if (this.#pieces.length === 0) return [];
+    const isListed = ({ parent }: EarlyPiece) => Buffer.compare(parent, key) <= 0;
+    const ready = this.#pieces.filter(isListed);
+    this.#pieces = this.#pieces.filter(piece => !isListed(piece));
+    return ready;
+  }
+}
+
+function* earlyJobs(reader: Reader, blocks: BlockCache, pieces: readonly EarlyPiece[]): Iterable<JobView | null> {
+  for (const { key, from, to } of pieces) {
+    const block = blocks.find(key);
+    if (block) yield* jobsOf(reader, block, key, [from, to], null, null);
   }
 }
 
@@ -129,6 +184,7 @@ function* jobsOf(
   key: BlockKey,
   ranges: readonly number[],
   below: DescendantFilter | null,
+  early: EarlyJobs | null,
 ): Iterable<JobView | null> {
   const members = new BlockJobs(reader, key, block);
   for (let pair = 0; pair < ranges.length; pair += 2) {
@@ -136,8 +192,9 @@ function* jobsOf(
     for (let from = ranges[pair]!; from < end; ) {
       const { group, left } = groupOf(block, from);
       const to = Math.min(end, from + Math.min(left, attemptsAtOnce));
-      if (below && !below.has(group.parent)) {
-        from = Math.min(end, from + left);
+      const next = Math.min(end, from + left);
+      if ((below && !below.has(group.parent)) || early?.keep(group.parent, key, from, next)) {
+        from = next;
         yield null;
         continue;
       }

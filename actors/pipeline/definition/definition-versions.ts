@@ -9,7 +9,7 @@
 // definitions.
 import { createHash } from 'node:crypto';
 import type { PipelineDefinition } from '../../../config/pipeline/definition.ts';
-import { blockKeyMs } from '../../../runtime/ids.ts';
+import { blockKeyMs, turnKeysMs } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
 import type { SetAside } from '../../../runtime/store/set-aside.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
@@ -185,11 +185,11 @@ export class DefinitionVersions {
 
 /**
  * A time, in µs, that no block of a run with the definition has passed, according to its key. After the clock was set back, keys are ahead of
- * the clock. The blocks of this turn, which cannot be read yet, are ahead of the newest stored block by less than a second.
+ * the clock. The blocks of this turn cannot be read yet.
  */
 function unusedSinceUs(reader: Reader, nowUs: number): number {
   const newest = newestBlock(reader);
-  return Math.max(nowUs, newest ? blockKeyMs(newest) * 1000 + 1e6 : 0);
+  return Math.max(nowUs, newest ? (blockKeyMs(newest) + turnKeysMs) * 1000 : 0);
 }
 
 /** When the oldest stored block was accepted, in µs, according to its key. Infinity: no block is stored. */

@@ -1,7 +1,7 @@
 // What must hold for jobs and runs that callers have cancelled, whatever fails.
 import type { CancelReply } from '../../../actors/job/cancel/cancel-protocol.ts';
 import { readCancelKey } from '../../../actors/job/records/cancel.ts';
-import { type JobGroup, pipelinePlugin, readPhaseError } from '../../../actors/job/records/job.ts';
+import { isHosted, type JobGroup, pipelinePlugin, readPhaseError } from '../../../actors/job/records/job.ts';
 import { decodeRun } from '../../../actors/pipeline/records/run.ts';
 import { originPrefix } from '../../../actors/schedule/protocol.ts';
 import { formatId, parseId } from '../../../runtime/ids.ts';
@@ -93,6 +93,15 @@ export class CancelModel {
     for (const job of this.#commits.jobs()) {
       const isOpen = !job.attempts.at(-1)?.final && !this.#answered.has(job.id) && !isInPhase(reader, job.id);
       if (isOpen && this.#above(job.id, other => other === run) !== null) this.#answered.set(job.id, 'running');
+    }
+  }
+
+  /** Called when no turn is due. No cancelled job waits: it is being stopped by its host (`commits.isOut`), or has ended. */
+  nothingWaits(): void {
+    for (const id of this.#answered.keys()) {
+      const { plugin, attempts } = this.#commits.find(id)!;
+      const isOpen = isHosted(plugin) && !attempts.at(-1)?.final && !this.#isDamaged(id);
+      holds(!isOpen || this.#commits.isOut(parseId(id)!), () => `${id} was cancelled, and still waits`);
     }
   }
 

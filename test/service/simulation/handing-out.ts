@@ -73,8 +73,9 @@ function underWayIn({ frame, tasks, over }: HeldFrame): number {
   return isTogether(frame) ? tasks.length - over.size : 1;
 }
 
-/** Hosts must hold exactly the jobs that are running by the records on disk. */
-export function hostsHold({ commits, hosts }: Pick<Surroundings, 'commits' | 'hosts'>): void {
+/** Hosts must hold exactly the jobs that are running by the records on disk. Called when no turn is due. */
+export function hostsHold({ commits, cancels, hosts }: Pick<Surroundings, 'commits' | 'cancels' | 'hosts'>): void {
+  cancels.nothingWaits();
   const held = new Set(
     hosts.held.flatMap(({ tasks, over }) => tasks.filter((_, k) => !over.has(k)).map(({ id }) => id)),
   );
