@@ -1,6 +1,5 @@
 // The JSON documents of schedules in the API, and their lines on the terminal.
-import type { TerminalLine } from '../terminal/text.ts';
-import { statusPiece } from '../terminal/text.ts';
+import { statusPiece, type TerminalLine } from '../terminal/text.ts';
 import { formatAt, formatMs } from '../terminal/time.ts';
 
 export type FiringDocument = {

@@ -1,8 +1,7 @@
 // Opens the vault of a stopped service: locks the state directory, and completes changes that a crash interrupted.
 import { randomBytes } from 'node:crypto';
 import { settleAbandoned } from '../../actors/vault/abandoned.ts';
-import type { KeySource } from '../../actors/vault/unlock-key.ts';
-import { damageRemedy, keyVariable, readUnlock, settleKeys } from '../../actors/vault/unlock-key.ts';
+import { damageRemedy, type KeySource, keyVariable, readUnlock, settleKeys } from '../../actors/vault/unlock-key.ts';
 import { openVault, type Vault } from '../../actors/vault/vault.ts';
 import type { Config } from '../../config/config.ts';
 import { assertUser, type LedgerStore, openStore } from '../../runtime/store/ledger-store.ts';

@@ -1,7 +1,6 @@
 // Reads the main file and every file that it includes, directly or through others. Each file is read once.
 import { basename, dirname, join, resolve } from 'node:path';
-import type { Report } from '../check/problem.ts';
-import { formatPlace } from '../check/problem.ts';
+import { formatPlace, type Report } from '../check/problem.ts';
 import { parseTree } from './document.ts';
 import { diskReason, type Files } from './files.ts';
 import { type Environment, interpolateTree } from './interpolation.ts';

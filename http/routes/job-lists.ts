@@ -3,8 +3,7 @@
 import { acceptedRange } from '../../actors/job/records/accepted.ts';
 import { type Status, statuses, terminalStatuses } from '../../actors/job/records/job.ts';
 import { countedMax, type JobFilter, type JobScopeFilter } from '../../actors/job/views/job-page.ts';
-import type { JobId } from '../../runtime/ids.ts';
-import { jobIdBytes } from '../../runtime/ids.ts';
+import { type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { jobsList, logPlaceBytes, logsList, readPlace } from '../../service/json/list.ts';
 import { forbidden } from '../admission.ts';

@@ -9,8 +9,7 @@ import { type AnyRequest, makeRequest, unpackObject } from '../wire/request.ts';
 import { resultOfFailure, type TaskResult, timeOutReason } from '../wire/response.ts';
 import type { PayloadCheck } from '../wire/schema.ts';
 import type { HostSender } from './host-sender.ts';
-import type { ProcessAnswer } from './plugin-process.ts';
-import { PluginProcess, type ProcessEnd, type Requester } from './plugin-process.ts';
+import { PluginProcess, type ProcessAnswer, type ProcessEnd, type Requester } from './plugin-process.ts';
 import type { Program } from './program.ts';
 import type { RunnerFrame } from './runner-frame.ts';
 

@@ -2,8 +2,7 @@
 
 import type { EmittedEvent, Helpers, LogLevel, LogLine, Span } from '../api/plugin-api.ts';
 import { spansMax } from '../wire/packed-spans.ts';
-import type { HelperOutput } from '../wire/response.ts';
-import { logLinesMax, readEvent, readLog } from '../wire/response.ts';
+import { type HelperOutput, logLinesMax, readEvent, readLog } from '../wire/response.ts';
 
 export class HandlerKit implements Helpers {
   #controller: AbortController | null = null;
