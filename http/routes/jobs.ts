@@ -22,7 +22,7 @@ import {
   reusedSchema,
   uuid,
 } from '../openapi/schemas.ts';
-import { type HttpProblem, problem } from '../problem.ts';
+import { type HttpProblem, isProblem, problem } from '../problem.ts';
 import { flag, oneOf } from '../query.ts';
 import { refusalDetails } from '../refusal.ts';
 import { anyOf, type HttpCall, json, type Route, route } from '../route.ts';
@@ -168,10 +168,7 @@ const getJob = route({
     200: { description: 'The job.', schema: jobSchema },
     202: { description: 'With `wait`: the job, which has not ended yet.', schema: jobSchema },
   },
-  find({ engine, params }): JobView | HttpProblem {
-    const id = parseId(params.job_id);
-    return (id && engine.job(id)) ?? unknownJob(params.job_id);
-  },
+  find: findJob,
   async handle(call) {
     const { found } = call;
     const { include, result } = call.query;
@@ -234,10 +231,7 @@ const getTree = route({
   access: anyOf('jobs:tree:ro', 'jobs:ro', 'jobs:rw'),
   problems: ['unknown_job', 'too_many_reads'],
   answers: { 200: { description: 'The jobs.', schema: Type.Array(treeJobSchema) } },
-  find({ engine, params }): { readonly id: JobId } | HttpProblem {
-    const id = parseId(params.job_id);
-    return id && engine.job(id) ? { id } : unknownJob(params.job_id);
-  },
+  find: findJobId,
   handle(call) {
     return answerRead(call, { kind: 'tree', id: call.found.id, withResult: maySeeResults(call.caller!) });
   },
@@ -282,10 +276,7 @@ const cancelJob = route({
       schema: Type.Object({ job_id: uuid, status: jobStatus, cancelling: Type.Literal(true) }),
     },
   },
-  find({ engine, params }): { readonly id: JobId } | HttpProblem {
-    const id = parseId(params.job_id);
-    return id && engine.job(id) ? { id } : unknownJob(params.job_id);
-  },
+  find: findJobId,
   async handle({ engine, found: { id }, body, caller, query }) {
     const { reason = null, detached = false } = (body ?? {}) as {
       readonly reason?: string;
@@ -309,6 +300,20 @@ const cancelJob = route({
 const inFinally = 'the run is in its phase "finally" and ends soon; ?force=true stops it';
 
 export const jobRoutes: readonly Route[] = [getJob, getTree, cancelJob];
+
+type JobPath = Pick<HttpCall<{ readonly job_id: string }>, 'engine' | 'params'>;
+
+/** The job in the path, or 404. */
+export function findJob({ engine, params }: JobPath): JobView | HttpProblem {
+  const id = parseId(params.job_id);
+  return (id && engine.job(id)) ?? unknownJob(params.job_id);
+}
+
+/** As `findJob`, for handlers that need only the id. */
+export function findJobId(call: JobPath): { readonly id: JobId } | HttpProblem {
+  const job = findJob(call);
+  return isProblem(job) ? job : { id: parseId(job.jobId)! };
+}
 
 export function unknownJob(id: string): HttpProblem {
   return problem('unknown_job', `there is no job ${JSON.stringify(id)}`);

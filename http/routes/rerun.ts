@@ -4,7 +4,6 @@ import { headgatePlugin, pipelinePlugin, type RerunFrom } from '../../actors/job
 import type { JobView } from '../../actors/job/views/job-view.ts';
 import { deliveredEvent, rerunRequest } from '../../actors/job/views/rerun-request.ts';
 import type { Config } from '../../config/config.ts';
-import { parseId } from '../../runtime/ids.ts';
 import { type JsonObject, pack } from '../../runtime/packing.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import type { OnJobEnd } from '../../service/job-waiters.ts';
@@ -25,7 +24,7 @@ import {
   idempotencyNotes,
   takingProblems,
 } from './execution.ts';
-import { isSettled, jobSchema, unknownJob } from './jobs.ts';
+import { findJob, isSettled, jobSchema } from './jobs.ts';
 import { submitAndWait } from './waiting.ts';
 
 const rerunBody = Type.Object(
@@ -92,9 +91,8 @@ const rerunJob = route({
     },
   },
   find({ engine, params, config, caller }): FoundJob | HttpProblem {
-    const id = parseId(params.job_id);
-    const job = id && engine.job(id);
-    if (!job) return unknownJob(params.job_id);
+    const job = findJob({ engine, params });
+    if (isProblem(job)) return job;
     if (job.plugin === headgatePlugin)
       return problem('invalid_request', 'an action cannot be run again: start a new one with POST /actions');
     if (job.phase !== null) return problem('invalid_request', `${inPhase} "${job.phase}": run the whole run again`);

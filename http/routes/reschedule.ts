@@ -1,14 +1,13 @@
 // Gives a delayed job or run another time (docs/engine.md#delayed-jobs).
-import type { JobView } from '../../actors/job/views/job-view.ts';
 import { parseId } from '../../runtime/ids.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { timestamp } from '../../service/json/timestamp.ts';
 import { instant, uuid } from '../openapi/schemas.ts';
 import { optionMembers, type RawOptions, readOptions } from '../options.ts';
-import { type HttpProblem, isProblem, problem } from '../problem.ts';
+import { isProblem, problem } from '../problem.ts';
 import { refusalDetails } from '../refusal.ts';
 import { anyOf, json, type Route, route } from '../route.ts';
-import { isSettled, unknownJob } from './jobs.ts';
+import { findJob, isSettled } from './jobs.ts';
 
 const { run_at, delay } = optionMembers;
 const answerSchema = Type.Object({ job_id: uuid, status: Type.Literal('queued'), run_at: instant });
@@ -25,10 +24,7 @@ const rescheduleJob = route({
   body: Type.Object({ run_at, delay }, { additionalProperties: false }),
   problems: ['unknown_job', 'already_settled', 'not_waiting', 'unavailable', 'disk_full', 'stopping'],
   answers: { 200: { description: 'The job runs at this time.', schema: answerSchema } },
-  find({ engine, params }): JobView | HttpProblem {
-    const id = parseId(params.job_id);
-    return (id && engine.job(id)) ?? unknownJob(params.job_id);
-  },
+  find: findJob,
   async handle(call) {
     const { engine, found: job, body } = call;
     const options = readOptions(body as RawOptions | undefined, call.nowMs());

@@ -1,13 +1,12 @@
 // Makes a delayed job or run, or a job that waits for its next attempt, due now (docs/engine.md#run-now).
 import { headgatePlugin, pipelinePlugin } from '../../actors/job/records/job.ts';
-import type { JobView } from '../../actors/job/views/job-view.ts';
 import { parseId } from '../../runtime/ids.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { uuid } from '../openapi/schemas.ts';
-import { type HttpProblem, problem } from '../problem.ts';
+import { problem } from '../problem.ts';
 import { refusalDetails } from '../refusal.ts';
 import { anyOf, json, type Route, route } from '../route.ts';
-import { unknownJob } from './jobs.ts';
+import { findJob } from './jobs.ts';
 
 const answerSchema = Type.Object({
   job_id: uuid,
@@ -27,10 +26,7 @@ const runJobNow = route({
   body: Type.Object({}, { additionalProperties: false }),
   problems: ['unknown_job', 'already_settled', 'not_waiting', 'unavailable', 'disk_full', 'stopping'],
   answers: { 200: { description: 'The job is due or running.', schema: answerSchema } },
-  find({ engine, params }): JobView | HttpProblem {
-    const id = parseId(params.job_id);
-    return (id && engine.job(id)) ?? unknownJob(params.job_id);
-  },
+  find: findJob,
   async handle({ engine, found: { jobId, plugin, status } }) {
     if (status !== 'queued' && status !== 'running')
       return problem('already_settled', `the job has ended already: ${status}`, { jobStatus: status });
@@ -44,9 +40,7 @@ const runJobNow = route({
       return problem(
         'not_waiting',
         'this run has begun; only delayed jobs and runs, and jobs that wait for their next attempt, can be run now: name one of its jobs',
-        {
-          jobStatus: status,
-        },
+        { jobStatus: status },
       );
     const reply = await engine.runNow(parseId(jobId)!);
     if (reply.kind === 'refused') return problem(reply.refusal, refusalDetails[reply.refusal]);

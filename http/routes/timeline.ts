@@ -3,14 +3,12 @@ import { statuses } from '../../actors/job/records/job.ts';
 import { pathJobsMax } from '../../actors/job/views/critical-path.ts';
 import { bucketCounts, bucketsDefault, bucketsMax, namedMax, stepsMax } from '../../actors/job/views/timeline.ts';
 import { errorCharsMax } from '../../actors/job/views/timeline-reading.ts';
-import { type JobId, parseId } from '../../runtime/ids.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { answerRead } from '../answer.ts';
 import { instant, jobStatus, nullable, phaseSchema, uuid } from '../openapi/schemas.ts';
-import type { HttpProblem } from '../problem.ts';
 import { instant as instantParameter, integer } from '../query.ts';
 import { anyOf, type Route, route } from '../route.ts';
-import { maySeeResults, unknownJob } from './jobs.ts';
+import { findJobId, maySeeResults } from './jobs.ts';
 
 const us = Type.Integer({ minimum: 0 });
 const percentiles = Type.Object({ p50: us, p95: us, p99: us, max: us });
@@ -117,10 +115,7 @@ const getTimeline = route({
   query: { buckets: integer(1, bucketsMax, bucketsDefault), from: instantParameter, to: instantParameter },
   problems: ['unknown_job', 'too_many_reads'],
   answers: { 200: { description: 'The timeline.', schema: timelineSchema } },
-  find({ engine, params }): { readonly id: JobId } | HttpProblem {
-    const id = parseId(params.job_id);
-    return id && engine.job(id) ? { id } : unknownJob(params.job_id);
-  },
+  find: findJobId,
   handle(call) {
     const { found, query, caller } = call;
     const { buckets = bucketsDefault, from, to } = query;
