@@ -1,17 +1,10 @@
 // The groups of failed jobs in the API.
+import type { failureJson } from '../../service/json/failures.ts';
 import type { Client, ClientQuery } from './client.ts';
 import type { Page } from './lists.ts';
 
-export type FailureGroupDocument = {
-  readonly fingerprint: string;
-  readonly plugin: string;
-  readonly command: string;
-  readonly pattern: string;
-  readonly count: number;
-  readonly trend: readonly number[];
-  readonly last_at: string;
-};
-export type FailureGroupPage = Page & { readonly failures: readonly FailureGroupDocument[] };
+export type FailureGroupDocument = ReturnType<typeof failureJson>;
+type FailureGroupPage = Page & { readonly failures: readonly FailureGroupDocument[] };
 
 const form = {
   failures: ['fingerprint', 'plugin', 'command', 'pattern', 'count', 'trend', 'last_at'],

@@ -1,25 +1,13 @@
 // The JSON documents of pauses in the API, and their lines on the terminal.
+import type { pauseDocument } from '../../service/json/pause.ts';
+import type { unsettledDocument } from '../../service/json/unsettled.ts';
 import type { TerminalLine } from '../terminal/text.ts';
 import { formatAt, formatMs } from '../terminal/time.ts';
 import type { Client } from './client.ts';
 
-export type WouldRun = {
-  readonly jobs: number;
-  readonly delayed: number;
-  readonly runs: number;
-  readonly oldest_at: string | null;
-};
-
-export type PauseDocument = {
-  readonly target: { readonly kind: string; readonly name?: string; readonly command?: string };
-  readonly reason?: string;
-  readonly by: string;
-  readonly since: string;
-  readonly until?: string;
-  readonly reject?: true;
-  /** Present only in the pause of a restored state: what runs once that pause ends. */
-  readonly would_run?: WouldRun;
-};
+type WouldRun = ReturnType<typeof unsettledDocument>;
+/** `would_run`: present only in the pause of a restored state; what runs once that pause ends. */
+export type PauseDocument = ReturnType<typeof pauseDocument> & { readonly would_run?: WouldRun };
 export type PauseList = { readonly pauses: readonly PauseDocument[] };
 
 export function fetchPauses(client: Client): Promise<PauseList> {

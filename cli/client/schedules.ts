@@ -1,37 +1,10 @@
 // The JSON documents of schedules in the API, and their lines on the terminal.
+import type { scheduleDocument } from '../../service/json/schedule.ts';
 import { statusPiece, type TerminalLine } from '../terminal/text.ts';
 import { formatAt, formatMs } from '../terminal/time.ts';
 
-export type FiringDocument = {
-  readonly outcome: string;
-  readonly reason?: string;
-  readonly job_id?: string;
-  readonly due_at: string | null;
-  readonly last_due_at?: string;
-  readonly count?: number;
-  readonly fired_at?: string;
-  readonly late_ms?: number | null;
-  readonly missed?: number;
-};
-
-export type ScheduleDocument = {
-  readonly id: string;
-  readonly state: string;
-  readonly plugin?: string;
-  readonly command?: string;
-  readonly pipeline?: string;
-  readonly cron?: string;
-  readonly every_ms?: number;
-  readonly at?: string;
-  readonly timezone?: string;
-  readonly tags?: { readonly [key: string]: string };
-  readonly next: readonly string[];
-  readonly next_run_at: string | null;
-  readonly queued?: number;
-  readonly failures?: number;
-  readonly paused?: { readonly by: string; readonly since: string; readonly reason?: string };
-  readonly history?: readonly FiringDocument[];
-};
+export type ScheduleDocument = ReturnType<typeof scheduleDocument>;
+type FiringDocument = NonNullable<ScheduleDocument['history']>[number];
 
 export function targetOf({ plugin, command, pipeline }: ScheduleDocument): string {
   if (pipeline !== undefined) return `pipeline ${pipeline}`;

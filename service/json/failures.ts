@@ -20,7 +20,7 @@ export function writeFailures({ groups, total, more, indexedUs }: FailurePage, n
 }
 
 /** A group of failed jobs, as answers show it. */
-export function failureJson(group: FailureGroup, nowUs: number): object {
+export function failureJson(group: FailureGroup, nowUs: number) {
   const { fingerprint, plugin, command, pattern, count, first, last, sample, hours } = group;
   const hour = Math.floor(nowUs / hourUs);
   return {

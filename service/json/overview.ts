@@ -11,10 +11,14 @@ import { pauseDocument } from './pause.ts';
 import { optionalTime, timestamp } from './timestamp.ts';
 
 export function writeOverview(overview: Overview): string {
+  return JSON.stringify(overviewDocument(overview));
+}
+
+export function overviewDocument(overview: Overview) {
   const { nowUs, endUs, queue, counts, pauses, times, failures, failureGroups } = overview;
   const oldestUs = queue.lanes.reduce<number | null>((oldest, lane) => earlier(oldest, lane.oldestUs), null);
   const lanes = queue.lanes.toSorted((a, b) => (a.plugin < b.plugin ? -1 : 1));
-  return JSON.stringify({
+  return {
     captured_at: timestamp(nowUs),
     counts,
     queue: {
@@ -34,7 +38,7 @@ export function writeOverview(overview: Overview): string {
     pauses: pauses.map(pauseDocument),
     failures: failures.map(failureDocument),
     ...(failureGroups && { failure_groups: failureGroups.map(group => failureJson(group, endUs)) }),
-  });
+  };
 }
 
 function recentDocument({ nowUs, minutes, firstMinute, times }: Overview) {

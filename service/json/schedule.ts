@@ -29,7 +29,8 @@ export function scheduleDocument({ id, state, definition, record, next, nextFire
 function definitionFields(definition: ScheduleDefinition) {
   const { target, recurrence, tags, jitterMs, ifRunning, catchUp, catchUpWithinMs } = definition;
   return {
-    ...target,
+    ...('plugin' in target && { plugin: target.plugin, command: target.command }),
+    ...('pipeline' in target && { pipeline: target.pipeline }),
     ...(recurrence.kind === 'cron' && { cron: recurrence.cron }),
     ...(recurrence.kind === 'every' && { every_ms: recurrence.everyMs }),
     ...(recurrence.kind === 'at' && { at: textOf(recurrence.atMs) }),
