@@ -1,9 +1,10 @@
 // The command `headgate job timeline`, which prints where the time of a run went.
 import { Option } from 'commander';
+import type { TimelineDocument } from '../../service/json/timeline.ts';
 import { segment } from '../client/client.ts';
 import { clientCommand } from '../client/connect.ts';
 import { parseCount } from '../quantity.ts';
-import { type JobTimeline, timelineLines } from '../terminal/timeline.ts';
+import { timelineLines } from '../terminal/timeline.ts';
 
 /** The maximum number of buckets that are drawn, unless `--buckets` is given. */
 const columnsDefault = 40;
@@ -23,7 +24,7 @@ export const jobTimeline = clientCommand<{ readonly buckets?: number }>({
   ],
   async run({ args, options, client, out }) {
     const buckets = options.buckets ?? (out.json ? undefined : columnsDefault);
-    const timeline = await client.get<JobTimeline>(
+    const timeline = await client.get<TimelineDocument>(
       `/job/${segment(args[0]!)}/timeline`,
       { steps: ['count', 'buckets'], critical_path: ['jobs'], gaps: true },
       { buckets },

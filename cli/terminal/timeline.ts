@@ -1,77 +1,19 @@
 // Draws the timeline of a run: a row with a strip for each step, the critical path, the slowest jobs, and the first failed jobs.
+import type { TimelineDocument } from '../../service/json/timeline.ts';
 import { densityStrip } from './plot.ts';
 import { table } from './table.ts';
 import { type Piece, statusPiece, type TerminalLine } from './text.ts';
 import { formatAt, formatUs } from './time.ts';
 
-type Percentiles = { readonly p50: number; readonly p95: number; readonly p99: number; readonly max: number };
-
-type Named = {
-  readonly pipeline: string | null;
-  readonly step: string | null;
-  readonly phase?: string;
-  readonly plugin: string | null;
-  readonly command: string | null;
-};
-
-type Slow = { readonly job_id: string; readonly status: string; readonly run_us: number };
-type Failed = {
-  readonly job_id: string;
-  readonly status: string;
-  readonly completed_at: string;
-  readonly error?: string;
-};
-
-type TimelineStep = Named & {
-  readonly count: number;
-  readonly by_status: { readonly [status: string]: number };
-  readonly queue_us: Percentiles;
-  readonly run_us: Percentiles;
-  /** One list for each bucket: how many jobs started, ended, failed, timed out, became dead, and were cancelled. */
-  readonly buckets: readonly (readonly number[])[];
-  readonly slowest: readonly Slow[];
-  readonly failed: readonly Failed[];
-};
-
-type TimelinePathStep = Named & {
-  readonly job_id: string;
-  readonly status: string;
-  readonly jobs: number;
-  readonly handing_out_us: number;
-  readonly waiting_us: number;
-  readonly running_us: number;
-  readonly retrying_us: number;
-};
-
-/** The answer of GET /job/{job_id}/timeline. */
-export type JobTimeline = {
-  readonly job_id: string;
-  readonly plugin: string;
-  readonly command: string;
-  readonly status: string;
-  readonly from: string;
-  readonly to: string;
-  readonly duration_us: number;
-  readonly bucket_us: number;
-  readonly count: number;
-  readonly reused?: number;
-  readonly steps: readonly TimelineStep[];
-  readonly critical_path: readonly TimelinePathStep[];
-  readonly critical_path_cut?: boolean;
-  readonly gaps: {
-    readonly handing_out_us: number;
-    readonly waiting_us: number;
-    readonly retrying_us: number;
-    readonly commit_us: number;
-  };
-};
+type TimelineStep = TimelineDocument['steps'][number];
+type Named = Pick<TimelineStep, 'pipeline' | 'step' | 'phase' | 'plugin' | 'command'>;
 
 /** The maximum number of slow jobs that are listed. */
 const slowestShown = 5;
 /** The maximum number of failed jobs that are listed for each step. */
 const failedShown = 3;
 
-export function timelineLines(timeline: JobTimeline): TerminalLine[] {
+export function timelineLines(timeline: TimelineDocument): TerminalLine[] {
   const { plugin, command, status, from, duration_us, count, reused = 0, steps } = timeline;
   const more = reused > 0 ? `, ${reused} reused` : '';
   const title: TerminalLine = [
@@ -102,7 +44,7 @@ function activityOf([started = 0, ended = 0, failed = 0, timedOut = 0, dead = 0]
   return { count: started + ended, hasFailed: failed + timedOut + dead > 0 };
 }
 
-function pathLines(timeline: JobTimeline): TerminalLine[] {
+function pathLines(timeline: TimelineDocument): TerminalLine[] {
   const { critical_path: path, critical_path_cut: isCut, gaps } = timeline;
   if (path.length === 0) return [];
   const rows = path.map(step => [
@@ -123,7 +65,7 @@ function pathLines(timeline: JobTimeline): TerminalLine[] {
   ];
 }
 
-function slowLines(timeline: JobTimeline): TerminalLine[] {
+function slowLines(timeline: TimelineDocument): TerminalLine[] {
   const slow = timeline.steps.flatMap(step => step.slowest.map(job => ({ ...job, name: nameOf(step, timeline) })));
   if (slow.length < 2) return [];
   slow.sort((a, b) => b.run_us - a.run_us);
@@ -133,7 +75,7 @@ function slowLines(timeline: JobTimeline): TerminalLine[] {
   return ['', heading('Slowest jobs'), ...table(['STEP', 'RAN', 'STATUS', 'JOB'], rows)];
 }
 
-function failedLines(timeline: JobTimeline): TerminalLine[] {
+function failedLines(timeline: TimelineDocument): TerminalLine[] {
   const failed = timeline.steps.flatMap(step =>
     step.failed.slice(0, failedShown).map(job => ({ ...job, name: nameOf(step, timeline) })),
   );
@@ -149,7 +91,7 @@ function failedLines(timeline: JobTimeline): TerminalLine[] {
 }
 
 /** The name of a step and its phase. The pipeline comes first if the step is in another pipeline than the run of the timeline. */
-function nameOf({ pipeline, step, phase, plugin, command }: Named, { command: own }: JobTimeline): string {
+function nameOf({ pipeline, step, phase, plugin, command }: Named, { command: own }: TimelineDocument): string {
   if (plugin === null) return '(further steps)';
   if (step === null) return `${plugin}.${command}`;
   const name = pipeline === own ? step : `${pipeline}/${step}`;

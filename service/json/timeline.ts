@@ -7,10 +7,29 @@ import { formatId } from '../../runtime/ids.ts';
 import type { JsonPart } from './chunks.ts';
 import { optionalTime, timestamp } from './timestamp.ts';
 
+/** What the parts of a timeline make together. */
+export type TimelineDocument = ReturnType<typeof headOf> & {
+  readonly steps: readonly ReturnType<typeof stepOf>[];
+  readonly critical_path: readonly ReturnType<typeof pathStepOf>[];
+  readonly critical_path_cut?: true;
+  readonly gaps: ReturnType<typeof gapsOf>;
+};
+
 /** `withErrors`: whether the caller may see the errors of jobs. */
 export function* timelineParts(timeline: Timeline, withErrors: boolean): Iterable<JsonPart> {
-  const { id, plugin, command, status, time, reused, steps, path } = timeline;
-  const head = {
+  const { steps, path } = timeline;
+  yield `${JSON.stringify(headOf(timeline)).slice(0, -1)},"steps":[`;
+  let separator = '';
+  for (const step of steps) {
+    yield separator + JSON.stringify(stepOf(step, withErrors));
+    separator = ',';
+  }
+  yield `],"critical_path":${JSON.stringify(path.steps.map(pathStepOf))}`;
+  yield `${path.isCut ? ',"critical_path_cut":true' : ''},"gaps":${JSON.stringify(gapsOf(path.gaps))}}`;
+}
+
+function headOf({ id, plugin, command, status, time, reused, steps }: Timeline) {
+  return {
     job_id: formatId(id),
     plugin,
     command,
@@ -23,24 +42,13 @@ export function* timelineParts(timeline: Timeline, withErrors: boolean): Iterabl
     count: steps.reduce((sum, { count }) => sum + count, 0),
     ...(reused > 0 && { reused }),
   };
-  yield `${JSON.stringify(head).slice(0, -1)},"steps":[`;
-  let separator = '';
-  for (const step of steps) {
-    yield separator + JSON.stringify(stepOf(step, withErrors));
-    separator = ',';
-  }
-  const { handingOutUs, waitingUs, retryingUs, commitUs } = path.gaps;
-  const gaps = {
-    handing_out_us: handingOutUs,
-    waiting_us: waitingUs,
-    retrying_us: retryingUs,
-    commit_us: commitUs,
-  };
-  yield `],"critical_path":${JSON.stringify(path.steps.map(pathStepOf))}`;
-  yield `${path.isCut ? ',"critical_path_cut":true' : ''},"gaps":${JSON.stringify(gaps)}}`;
 }
 
-function stepOf(step: StepWithErrors, withErrors: boolean): object {
+function gapsOf({ handingOutUs, waitingUs, retryingUs, commitUs }: Timeline['path']['gaps']) {
+  return { handing_out_us: handingOutUs, waiting_us: waitingUs, retrying_us: retryingUs, commit_us: commitUs };
+}
+
+function stepOf(step: StepWithErrors, withErrors: boolean) {
   const { name, count, byStatus, firstStartUs, lastEndUs, buckets, slowest, failed } = step;
   return {
     ...nameOf(name),
@@ -63,7 +71,7 @@ function stepOf(step: StepWithErrors, withErrors: boolean): object {
   };
 }
 
-function nameOf({ pipeline, step, phase, plugin, command }: StepName): object {
+function nameOf({ pipeline, step, phase, plugin, command }: StepName) {
   return { pipeline, step, ...(phase !== null && { phase }), plugin, command };
 }
 
@@ -72,12 +80,12 @@ function bucketsOf(counts: Uint32Array): number[][] {
   return Array.from({ length: counts.length / width }, (_, n) => [...counts.subarray(n * width, (n + 1) * width)]);
 }
 
-function failedOf({ id, status, endedUs, error }: FailedWithError, withErrors: boolean): object {
+function failedOf({ id, status, endedUs, error }: FailedWithError, withErrors: boolean) {
   const job = { job_id: formatId(id), status, completed_at: timestamp(endedUs) };
-  return withErrors && error !== null ? { ...job, error } : job;
+  return { ...job, ...(withErrors && error !== null && { error }) };
 }
 
-function pathStepOf({ name, id, status, jobs, fromUs, toUs, ...times }: PathStep): object {
+function pathStepOf({ name, id, status, jobs, fromUs, toUs, ...times }: PathStep) {
   return {
     ...nameOf(name),
     job_id: formatId(id),
