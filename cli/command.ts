@@ -37,6 +37,9 @@ export type Declaration<Call> = {
 
 export type CommandDeclaration = Declaration<CommandCall<never>> & { readonly options: readonly Option[] };
 
+/** Options whose values are texts. */
+export type TextOptions<Names extends string> = { readonly [Name in Names]?: string };
+
 /** Declares a command whose `run` gets options of the type `Options`. */
 export function command<Options extends object = object>(
   declaration: Declaration<CommandCall<Options>>,

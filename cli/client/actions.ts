@@ -1,6 +1,7 @@
 // Actions on all jobs that match filters: the common options of `job cancel`, `job rerun` and `job run-now`, the call that starts an
 // action, and the lines that show an action on the terminal.
 import { Option } from 'commander';
+import type { TextOptions } from '../command.ts';
 import { usageFailure } from '../failure.ts';
 import { countUpTo, parseCount, parseInstant } from '../quantity.ts';
 import { statusPiece, type TerminalLine } from '../terminal/text.ts';
@@ -10,26 +11,13 @@ import { filterOptions, fingerprintOption } from './lists.ts';
 import { type TagOptions, tagOption } from './tags.ts';
 
 type JobOperation = 'cancel' | 'rerun' | 'run_now';
-type WhereOptions = TagOptions & {
-  readonly plugin?: string;
-  readonly command?: string;
-  readonly status?: string;
-  readonly pipeline?: string;
-  readonly submittedBy?: string;
-  readonly run?: string;
-  readonly root?: string;
-  readonly parent?: string;
-  readonly rerunOf?: string;
-  readonly createdFrom?: string;
-  readonly createdTo?: string;
-  readonly error?: string;
-  readonly fingerprint?: string;
-  readonly query?: string;
-  readonly from?: string;
-  readonly to?: string;
-  readonly children?: true;
-  readonly all?: true;
-};
+const nameFilters = ['plugin', 'command', 'status', 'pipeline', 'submittedBy'] as const;
+const idFilters = ['run', 'root', 'parent', 'rerunOf'] as const;
+const otherFilters = ['createdFrom', 'createdTo', 'error', 'fingerprint', 'query', 'from', 'to'] as const;
+/** The options that select jobs, in the order in which messages name them. */
+const filters = [...nameFilters, ...idFilters, 'tag', ...otherFilters, 'children', 'all'] as const;
+type TextFilter = (typeof nameFilters)[number] | (typeof idFilters)[number] | (typeof otherFilters)[number];
+type WhereOptions = TagOptions & TextOptions<TextFilter> & { readonly children?: true; readonly all?: true };
 export type ActOptions = WhereOptions & {
   readonly dryRun?: true;
   readonly limit?: number;
@@ -126,33 +114,10 @@ function optionsOfMany(options: ActOptions): { readonly [flag: string]: unknown 
   );
 }
 
+/** The filters under their names in the API. */
 function whereOf(options: WhereOptions): { readonly [filter: string]: unknown } {
-  const { plugin, command, status, pipeline, submittedBy, run, root, parent, error, query, from, to } = options;
-  const {
-    children,
-    all,
-    tag,
-    fingerprint,
-    rerunOf: rerun_of,
-    createdFrom: created_from,
-    createdTo: created_to,
-  } = options;
-  const where = { plugin, command, status, pipeline, submitted_by: submittedBy, run, root, parent };
-  const given = {
-    ...where,
-    rerun_of,
-    tag,
-    created_from,
-    created_to,
-    error,
-    fingerprint,
-    query,
-    from,
-    to,
-    children,
-    all,
-  };
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+  const given = filters.filter(name => options[name] !== undefined);
+  return Object.fromEntries(given.map(name => [name.replace(/[A-Z]/, '_$&').toLowerCase(), options[name]]));
 }
 
 /** With `--dry-run`, prints the number of jobs that match, and some of their ids. Otherwise starts the action, and prints its id. */

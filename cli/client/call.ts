@@ -1,5 +1,6 @@
 // Submits a job or a batch and, depending on the options, waits for a single job.
 import { Option } from 'commander';
+import type { TextOptions } from '../command.ts';
 import { exitStatus } from '../exit-status.ts';
 import { CommandFailure } from '../failure.ts';
 import type { Output } from '../output.ts';
@@ -13,18 +14,9 @@ import { exitStatusOfJob, type JobDocument, unsuccessfulText } from './jobs.ts';
 import { type TagOptions, tagOption, tagsOf } from './tags.ts';
 import { settledJob } from './waiting.ts';
 
-type SubmitOptions = {
-  readonly payload?: string;
-  readonly timeout?: number;
-  readonly idempotencyKey?: string;
-} & TimeOptions;
 /** The options for the times of a job, as texts that the service parses. */
-type TimeOptions = {
-  readonly runAt?: string;
-  readonly delay?: string;
-  readonly expires?: string;
-  readonly deadline?: string;
-};
+type TimeOptions = TextOptions<'runAt' | 'delay' | 'expires' | 'deadline'>;
+type SubmitOptions = TimeOptions & TextOptions<'payload' | 'idempotencyKey'> & { readonly timeout?: number };
 export type CommandOptions = SubmitOptions & TagOptions & { readonly async?: true; readonly batch?: string };
 
 const submitOptions = {

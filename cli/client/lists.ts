@@ -1,18 +1,13 @@
 // The common part of commands that print lists: filters, pages and totals.
 import { InvalidArgumentError, Option } from 'commander';
+import type { TextOptions } from '../command.ts';
 import { countUpTo, matching } from '../quantity.ts';
 
 const statuses = ['queued', 'running', 'succeeded', 'failed', 'timed_out', 'dead', 'cancelled'] as const;
 /** Other names of statuses, which the API and `--status` also accept. */
 const aliases = ['pending', 'ok', 'error'];
 
-export type Filters = {
-  readonly plugin?: string;
-  readonly command?: string;
-  readonly status?: string;
-  readonly limit?: number;
-  readonly cursor?: string;
-};
+export type Filters = TextOptions<'plugin' | 'command' | 'status' | 'cursor'> & { readonly limit?: number };
 
 /** The members of each page besides its elements: the number of matches (with `total_at_least`: a minimum), and the cursor of the next page. */
 export type Page = { readonly total: number; readonly total_at_least?: true; readonly next_cursor?: string };

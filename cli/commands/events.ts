@@ -2,17 +2,11 @@
 import { Option } from 'commander';
 import { queryText } from '../client/client.ts';
 import { clientCommand } from '../client/connect.ts';
+import type { TextOptions } from '../command.ts';
 import { parseCount } from '../quantity.ts';
 import { eventDocument, eventLine } from '../terminal/event.ts';
 
-type Options = {
-  readonly types?: string;
-  readonly job?: string;
-  readonly root?: string;
-  readonly run?: string;
-  readonly after?: string;
-  readonly count?: number;
-};
+type Options = TextOptions<'types' | 'job' | 'root' | 'run' | 'after'> & { readonly count?: number };
 
 export const eventsCommand = clientCommand<Options>({
   usage: 'events',

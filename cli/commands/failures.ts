@@ -2,18 +2,12 @@
 import { Option } from 'commander';
 import { clientCommand } from '../client/connect.ts';
 import { fetchFailureGroups } from '../client/failures.ts';
-import { moreLines, pageOptions } from '../client/lists.ts';
+import { type Filters, moreLines, pageOptions } from '../client/lists.ts';
+import type { TextOptions } from '../command.ts';
 import { parseInstant } from '../quantity.ts';
 import { failureGroupLines } from '../terminal/failures.ts';
 
-type Options = {
-  readonly plugin?: string;
-  readonly command?: string;
-  readonly from?: string;
-  readonly to?: string;
-  readonly limit?: number;
-  readonly cursor?: string;
-};
+type Options = Omit<Filters, 'status'> & TextOptions<'from' | 'to'>;
 
 export const failuresCommand = clientCommand<Options>({
   usage: 'failures',

@@ -4,6 +4,7 @@ import { clientCommand } from '../client/connect.ts';
 import { type JobDocument, unsuccessfulText } from '../client/jobs.ts';
 import { type Filters, filterOptions, fingerprintOption, moreLines, type Page, pageOptions } from '../client/lists.ts';
 import { type TagOptions, tagOption } from '../client/tags.ts';
+import type { TextOptions } from '../command.ts';
 import { parseInstant } from '../quantity.ts';
 import { table } from '../terminal/table.ts';
 import { statusPiece } from '../terminal/text.ts';
@@ -11,17 +12,8 @@ import { formatAt, formatMs, spanMs } from '../terminal/time.ts';
 
 type JobListPage = Page & { readonly jobs: readonly JobDocument[]; readonly index_behind?: number };
 
-type Own = TagOptions & {
-  readonly pipeline?: string;
-  readonly from?: string;
-  readonly to?: string;
-  readonly fingerprint?: string;
-  readonly run?: string;
-  readonly root?: string;
-  readonly parent?: string;
-  readonly rerunOf?: string;
-  readonly error?: string;
-};
+type Own = TagOptions &
+  TextOptions<'pipeline' | 'from' | 'to' | 'fingerprint' | 'run' | 'root' | 'parent' | 'rerunOf' | 'error'>;
 
 export const jobList = clientCommand<Filters & Own>({
   usage: 'job list',

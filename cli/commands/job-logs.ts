@@ -2,6 +2,7 @@
 import { Option } from 'commander';
 import { clientCommand } from '../client/connect.ts';
 import { type Filters, filterOptions, moreLines, type Page, pageOptions } from '../client/lists.ts';
+import type { TextOptions } from '../command.ts';
 import { parseInstant } from '../quantity.ts';
 import { statusPiece, type TerminalLine } from '../terminal/text.ts';
 import { formatAt } from '../terminal/time.ts';
@@ -18,12 +19,7 @@ type Log = {
   readonly result?: { readonly logs?: readonly { readonly level: string; readonly message: string }[] };
 };
 type LogListPage = Page & { readonly logs: readonly Log[] };
-type Options = Filters & {
-  readonly submittedBy?: string;
-  readonly from?: string;
-  readonly to?: string;
-  readonly query?: string;
-};
+type Options = Filters & TextOptions<'submittedBy' | 'from' | 'to' | 'query'>;
 
 export const jobLogs = clientCommand<Options>({
   usage: 'job logs [job_id]',

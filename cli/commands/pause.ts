@@ -3,16 +3,10 @@ import { Option } from 'commander';
 import { segment } from '../client/client.ts';
 import { clientCommand } from '../client/connect.ts';
 import { type PauseDocument, pausedUntil, targetName } from '../client/pauses.ts';
-import type { CommandDeclaration } from '../command.ts';
+import type { CommandDeclaration, TextOptions } from '../command.ts';
 
 type Kind = 'plugin' | 'pipeline' | 'system';
-type PauseOptions = {
-  readonly command?: string;
-  readonly for?: string;
-  readonly until?: string;
-  readonly reason?: string;
-  readonly reject?: true;
-};
+type PauseOptions = TextOptions<'command' | 'for' | 'until' | 'reason'> & { readonly reject?: true };
 
 const what: { readonly [K in Kind]: string } = {
   plugin: 'start no more jobs of a plugin or of instances that build on it; calls are accepted and wait',

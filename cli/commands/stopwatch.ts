@@ -2,13 +2,11 @@
 import { Option } from 'commander';
 import { clientCommand } from '../client/connect.ts';
 import { compare, minuteOf, parseTimeRange, readStopwatch, type TimeRange } from '../client/stopwatch.ts';
+import type { TextOptions } from '../command.ts';
 import { gather, parseInstant } from '../quantity.ts';
 import { comparisonLines, figureLines, seriesLines } from '../terminal/stopwatch.ts';
 
-type Options = {
-  readonly since?: string;
-  readonly from?: string;
-  readonly to?: string;
+type Options = TextOptions<'since' | 'from' | 'to'> & {
   readonly step?: readonly string[];
   readonly subs?: true;
   readonly series?: true;
