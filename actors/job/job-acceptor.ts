@@ -19,7 +19,7 @@ import {
   type SubmitJobsReply,
 } from './protocol.ts';
 import { BlockBuilder } from './records/block.ts';
-import type { JobGroup } from './records/job.ts';
+import { type JobGroup, rootGroup } from './records/job.ts';
 import { keyText, OpenBlock } from './records/open.ts';
 import { acceptedOptions, areSameOptions, areTimed, isLater, type JobOptions } from './records/options.ts';
 import type { Pause } from './records/pause.ts';
@@ -248,16 +248,11 @@ function directGroup(
   context = source?.context ?? packedEmpty,
 ): JobGroup {
   return {
-    submittedBy,
-    parent: null,
-    root: null,
+    ...rootGroup,
     depth: 1,
+    submittedBy,
     event: event && { ...event, dedupeKey: source?.dedupeKey ?? null },
     context,
-    pipeline: null,
-    stepId: null,
-    run: null,
-    hooked: false,
     rerun: source?.rerun ?? null,
     options,
   };

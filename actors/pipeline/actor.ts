@@ -15,6 +15,7 @@ import {
   type SubmitReply,
 } from '../job/protocol.ts';
 import { findBlock } from '../job/records/block.ts';
+import { rootGroup } from '../job/records/job.ts';
 import { keyText } from '../job/records/open.ts';
 import { acceptedOptions, isLater } from '../job/records/options.ts';
 import { isWhole } from '../job/records/reruns.ts';
@@ -93,15 +94,12 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
     if (paused) return paused;
     if (source && !isWhole(store, payload)) return payloadGone;
     const start: RunStart = {
+      ...rootGroup,
       submittedBy,
-      parent: null,
-      root: null,
-      depth: 0,
       event: { ...(event ?? callEvent), dedupeKey: source?.dedupeKey ?? null },
       ...(event && { isDelivery: true }),
       context: context ?? source?.context ?? packedEmpty,
       payload,
-      hooked: false,
       rerun: source?.rerun ?? null,
       options,
       called: null,

@@ -30,7 +30,7 @@ import {
 } from '../records/action.ts';
 import { BlockBuilder, findBlock } from '../records/block.ts';
 import { type Cancel, cancelText, putNote } from '../records/cancel.ts';
-import { headgatePlugin, type JobGroup } from '../records/job.ts';
+import { headgatePlugin, rootGroup } from '../records/job.ts';
 import { keyText, OpenBlock } from '../records/open.ts';
 import { type Pause, pauseText } from '../records/pause.ts';
 import type { ApplyOperation } from './operations.ts';
@@ -89,7 +89,11 @@ export class Actions {
       command,
       turn.nowUs,
     );
-    const id = builder.add(payload, groupBy(submittedBy), false);
+    const id = builder.add(
+      payload,
+      { ...rootGroup, depth: 1, submittedBy, event: null, context: packedEmpty, options: null },
+      false,
+    );
     turn.batch.put('blocks', builder.key, builder.encode());
     completions.accepted(turn.batch, builder);
     const open = new OpenBlock(keyText(builder.key), headgatePlugin, command, 1);
@@ -208,23 +212,6 @@ export class Actions {
     putAction(turn.batch, action.id, action);
     this.#open.set(keyText(action.id), action);
   }
-}
-
-function groupBy(submittedBy: string): JobGroup {
-  return {
-    submittedBy,
-    parent: null,
-    root: null,
-    depth: 1,
-    event: null,
-    context: packedEmpty,
-    pipeline: null,
-    stepId: null,
-    run: null,
-    hooked: false,
-    rerun: null,
-    options: null,
-  };
 }
 
 function isSame(a: JobId | null, b: JobId | null): boolean {

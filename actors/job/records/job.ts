@@ -88,6 +88,18 @@ export type JobGroup = {
   readonly phase?: PhaseName | undefined;
 };
 
+/** The fields of a group whose jobs or runs no other job has caused. */
+export const rootGroup = {
+  parent: null,
+  root: null,
+  depth: 0,
+  pipeline: null,
+  stepId: null,
+  run: null,
+  hooked: false,
+  rerun: null,
+} as const;
+
 /** The origin of a rerun: the settled job `of`, the point from which it is rerun, and the reason. */
 export type Rerun = { readonly of: JobId; readonly from: RerunFrom; readonly reason: string | null };
 /** The point from which a run is rerun. `start`: all its jobs run again. `failed`: jobs that succeeded are reused. */

@@ -5,6 +5,7 @@ import { type BlockKey, blockOf, type JobId, jobId } from '../../../runtime/ids.
 import { packedEmpty } from '../../../runtime/packing.ts';
 import type { EntryEvent } from '../../job/protocol.ts';
 import { type Block, findBlock } from '../../job/records/block.ts';
+import { rootGroup } from '../../job/records/job.ts';
 import { findOpen, keyText } from '../../job/records/open.ts';
 import { isLater, type JobOptions } from '../../job/records/options.ts';
 import type { Version } from '../definition/definition-versions.ts';
@@ -106,18 +107,6 @@ export class AcceptedRuns {
     this.count += block.count;
   }
 }
-
-/** The fields that all runs of batches have in common. */
-const rootGroup = {
-  parent: null,
-  root: null,
-  depth: 0,
-  pipeline: null,
-  stepId: null,
-  run: null,
-  hooked: false,
-  rerun: null,
-};
 
 /** The blocks of these ids, each with the number of ids in it. */
 function blocksOf(ids: readonly JobId[]): Iterable<readonly [BlockKey, number]> {

@@ -6,7 +6,7 @@ import { findBlock, groupOf } from '../../job/records/block.ts';
 import { callEvent } from '../protocol.ts';
 import { definitionOf } from '../reuse/reuse-sources.ts';
 import type { RunTable } from '../run-table.ts';
-import { enterRun, type RunStart, settleUnbegun } from './run-start.ts';
+import { enterRun, originOf, type RunStart, settleUnbegun } from './run-start.ts';
 
 type DelayedStart = RunStart & { readonly name: string; readonly createdUs: number };
 
@@ -34,23 +34,16 @@ function startOf({ reader }: RunTable, id: JobId): DelayedStart {
   const block = blaming({ kind: 'block', key: Buffer.from(blockOf(id)) }, () => findBlock(reader, id));
   if (!block) throw new Error('a delayed run has no block');
   const { group } = groupOf(block, indexOf(id));
-  const { submittedBy, parent, root, depth, context, hooked, rerun, options } = group;
+  const { rerun } = group;
   const event = group.event!;
   const isDelivery = event.type !== callEvent.type || event.source !== callEvent.source;
   return {
     name: block.command,
     createdUs: block.createdUs,
-    submittedBy,
-    parent,
-    root,
-    depth,
+    ...originOf(group),
     event,
     ...(isDelivery && { isDelivery: true as const }),
-    context,
     payload: block.payload(indexOf(id)),
-    hooked,
-    rerun,
-    options,
     called: null,
     ...(rerun?.from === 'failed' && { reuse: { of: rerun.of } }),
   };

@@ -4,8 +4,7 @@ import { unpinned } from '../../../runtime/bytes.ts';
 import type { EventEnvelope } from '../../../runtime/host/wire/plugin-host.ts';
 import type { JobId } from '../../../runtime/ids.ts';
 import { packedNull } from '../../../runtime/packing.ts';
-import type { JobGroup, PhaseName, Rerun, RunPosition } from '../../job/records/job.ts';
-import { noneUnsuccessful } from '../../job/records/job.ts';
+import { type JobGroup, noneUnsuccessful, type PhaseName, type RunPosition } from '../../job/records/job.ts';
 import type { JobOptions } from '../../job/records/options.ts';
 import type { Version } from '../definition/definition-versions.ts';
 import { topAddress } from '../records/reuse.ts';
@@ -16,26 +15,22 @@ import type { RunTable } from '../run-table.ts';
 import { Packed, type Token } from '../tokens/token.ts';
 import { failedWith, settleRun } from './run-end.ts';
 
-export type RunStart = {
-  readonly submittedBy: string;
-  /** `parent`: the job or run that caused the run. `root`: the root of the run's tree. Null: the run is a root. */
-  readonly parent: JobId | null;
-  readonly root: JobId | null;
-  /** The length of the chain of jobs that led to the run. */
-  readonly depth: number;
+/** The fields of its job's group that a run has from what starts it. */
+type RunOrigin = Pick<
+  JobGroup,
+  'submittedBy' | 'parent' | 'root' | 'depth' | 'context' | 'hooked' | 'rerun' | 'options'
+>;
+
+export type RunStart = RunOrigin & {
   readonly event: EventEnvelope;
   /**
    * Whether the first steps get `event` unchanged, as they do for deliveries, for schedules, and for reruns of runs that no call
    * started. Otherwise the type of their event is the pipeline's `on`, if it has one.
    */
   readonly isDelivery?: true;
-  readonly context: Uint8Array;
   readonly payload: Uint8Array;
   /** Whether the pipeline's own condition is known to hold. */
   readonly isWanted?: true;
-  readonly hooked: boolean;
-  readonly rerun: Rerun | null;
-  readonly options: JobOptions | null;
   /** When a delayed run was to begin. */
   readonly runAtUs?: number;
   /** For a run that a step calls: the place of that step, and the names of the pipeline and step that the run's job shows. */
@@ -187,26 +182,23 @@ export function settleUnbegun(
 }
 
 function createRun(table: RunTable, name: string, start: RunStart): JobId {
-  const { submittedBy, parent, root, depth, event, context, payload, hooked, rerun, options, called } = start;
+  const { root, event, context, payload, called } = start;
   if (root !== null) table.descendants.made(table.descendants.of(root), 1);
   const group: JobGroup = {
-    submittedBy,
-    parent,
-    root,
-    depth,
+    ...originOf(start),
     event,
-    context,
     pipeline: called?.pipeline ?? null,
     stepId: called?.stepId ?? null,
     run: called && positionOf(called),
-    hooked,
-    rerun,
-    options,
-    limits: undefined,
     phase: called?.phase,
   };
   table.bytesInTurn += payload.length + context.length;
   return table.jobs.createRun(name, group, payload, table.turn);
+}
+
+export function originOf(from: RunOrigin): RunOrigin {
+  const { submittedBy, parent, root, depth, context, hooked, rerun, options } = from;
+  return { submittedBy, parent, root, depth, context, hooked, rerun, options };
 }
 
 function positionOf({ outer, within }: NonNullable<RunStart['called']>): RunPosition {
