@@ -1,56 +1,34 @@
 // Submits jobs and runs to the ledger. In one iteration of the event loop, calls of one command by one caller with the same options usually share a
 // message (`isAlike`, `lookBackMax`). If a caller disconnects before the message is sent, no job is created for its call.
 import type {
-  EntryEvent,
-  IdempotencyKey,
+  NewCalls,
+  NewRun,
   RefusedWork,
-  RerunSource,
   SubmitJobs,
   SubmitJobsReply,
   SubmitReply,
 } from '../actors/job/protocol.ts';
-import { areSameOptions, type CallOptions } from '../actors/job/records/options.ts';
+import { areSameOptions } from '../actors/job/records/options.ts';
 import { jobIdBytes } from '../runtime/ids.ts';
 import type { Link, PendingAsk } from '../runtime/link.ts';
 import type { StoredList } from '../runtime/packed-list.ts';
 
-export type Submission = {
-  readonly plugin: string;
-  readonly command: string;
-  /** The packed payload. */
-  readonly payload: Uint8Array;
-  readonly submittedBy: string;
-  readonly event: EntryEvent | null;
-  /** Whether the ledger is to report when the job has settled. */
-  readonly watch?: boolean;
-  readonly idempotency?: IdempotencyKey;
-  readonly options?: CallOptions;
-  readonly source?: RerunSource;
-  readonly asker?: PendingAsk;
-};
+type Asked = { readonly asker?: PendingAsk };
+/** Only schedules set these. */
+type ScheduledField = 'context' | 'waitsUnderPause';
+
+/** A job, with its packed payload. */
+export type Submission = Omit<NewCalls, 'payloads' | ScheduledField> & Asked & { readonly payload: Uint8Array };
+
+export type RunSubmission = Omit<NewRun, ScheduledField> & Asked;
 
 /** The jobs of one request. One commit accepts as many of them as there is room for. */
-export type BatchSubmission = {
+export type BatchSubmission = Pick<NewCalls, 'submittedBy' | 'idempotency' | 'options'> & {
   /** The command or the pipeline that all these jobs run. */
   readonly target: Pick<Submission, 'plugin' | 'command' | 'event'> | Pick<RunSubmission, 'pipeline'>;
   /** The packed payloads, one for each job. */
   readonly payloads: StoredList;
-  readonly submittedBy: string;
-  readonly idempotency?: IdempotencyKey;
-  readonly options?: CallOptions;
   readonly asker: PendingAsk;
-};
-
-export type RunSubmission = {
-  readonly pipeline: string;
-  readonly payload: Uint8Array;
-  readonly submittedBy: string;
-  /** The event that starts the run. Absent: a call starts the run, or started the original run of a rerun. */
-  readonly event?: EntryEvent;
-  readonly idempotency?: IdempotencyKey;
-  readonly options?: CallOptions;
-  readonly source?: RerunSource;
-  readonly asker?: PendingAsk;
 };
 
 /** A submission that has no reply yet. */
