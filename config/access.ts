@@ -7,20 +7,15 @@
 import { type ConfigProblem, formatProblems, reportIn } from './check/problem.ts';
 import type { ApiToken, ListenAddress } from './config.ts';
 import { parseListen } from './quantity.ts';
+import type { ReadOptions } from './reading.ts';
 import { readApi } from './section/api.ts';
 import { readState } from './section/service.ts';
-import { diskFiles, type Files } from './source/files.ts';
+import { diskFiles } from './source/files.ts';
 import { readClosure } from './source/includes.ts';
-import type { Environment } from './source/interpolation.ts';
 import { findMainFile } from './source/main-file.ts';
 import { isEmptyNode, type NodePath, nodeAt, type SourceNode, textOf } from './source/tree.ts';
 
-export type AccessOptions = {
-  readonly path?: string | undefined;
-  readonly env: Environment;
-  readonly cwd: string;
-  readonly disk?: Files;
-};
+type AccessOptions = Pick<ReadOptions, 'path' | 'env' | 'cwd' | 'disk'>;
 
 /**
  * `doubts`: the problems of the setting, as lines `file:line:column: path: what is wrong`. If the list is not empty,

@@ -85,12 +85,7 @@ export const callStatuses =
 
 const checkKey = matching(/^[\x21-\x7e]{1,255}$/, 'a key has 1 to 255 visible ASCII characters.');
 
-type AcceptedJob = {
-  readonly job_id: string;
-  readonly status: string;
-  readonly plugin: string;
-  readonly command: string;
-};
+type AcceptedJob = Pick<JobDocument, 'job_id' | 'status' | 'plugin' | 'command'>;
 
 /**
  * Submits one job, and waits for its end unless `--async`, `--delay` or `--run-at` is given. With `--batch`, submits one job for each

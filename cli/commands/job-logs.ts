@@ -1,22 +1,17 @@
 // The command `headgate job logs`, which prints the errors, stderr and log lines of attempts.
 import { Option } from 'commander';
 import { clientCommand } from '../client/connect.ts';
+import type { JobDocument, LogLineDocument } from '../client/jobs.ts';
 import { type Filters, filterOptions, moreLines, type Page, pageOptions } from '../client/lists.ts';
 import type { TextOptions } from '../command.ts';
 import { parseInstant } from '../quantity.ts';
 import { statusPiece, type TerminalLine } from '../terminal/text.ts';
 import { formatAt } from '../terminal/time.ts';
 
-type Log = {
-  readonly job_id: string;
-  readonly plugin: string;
-  readonly command: string;
-  readonly status: string;
-  readonly attempt: number;
+type Log = Pick<JobDocument, 'job_id' | 'plugin' | 'command' | 'status' | 'attempt' | 'last_error'> & {
   readonly completed_at: string;
-  readonly last_error?: string;
   readonly stderr?: string;
-  readonly result?: { readonly logs?: readonly { readonly level: string; readonly message: string }[] };
+  readonly result?: { readonly logs?: readonly LogLineDocument[] };
 };
 type LogListPage = Page & { readonly logs: readonly Log[] };
 type Options = Filters & TextOptions<'submittedBy' | 'from' | 'to' | 'query'>;

@@ -12,6 +12,7 @@ import { NameTable } from '../../actors/job/records/name-table.ts';
 import type { Pause } from '../../actors/job/records/pause.ts';
 import type { QueueReply } from '../../actors/job/reports/queue-protocol.ts';
 import { BlockCache } from '../../actors/job/views/block-cache.ts';
+import type { JobView } from '../../actors/job/views/job-view.ts';
 import { findJob } from '../../actors/job/views/jobs.ts';
 import { listPauses } from '../../actors/job/views/pauses.ts';
 import { recentFailures } from '../../actors/job/views/recent-failures.ts';
@@ -40,12 +41,7 @@ export type OverviewQuery = {
   readonly queue: Omit<QueueReply, 'kind' | 'active' | 'nowUs'>;
 };
 
-export type RecentFailure = {
-  readonly jobId: string;
-  readonly plugin: string;
-  readonly command: string;
-  readonly status: Status;
-  readonly attempt: number;
+export type RecentFailure = Pick<JobView, 'jobId' | 'plugin' | 'command' | 'status' | 'attempt'> & {
   readonly completedUs: number;
   readonly error: string | null;
 };

@@ -3,11 +3,12 @@
 import { blockOf, formatId, indexOf, type JobId } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
+import type { Selection } from '../records/action.ts';
 import type { Attempt, StoredAttempt } from '../records/attempt.ts';
 import { attemptsOf } from '../records/attempts.ts';
 import { findBlock, groupOf } from '../records/block.ts';
 import { logsOf, readCounts } from '../records/counts.ts';
-import { type Status, statuses, type TerminalStatus, terminalStatuses } from '../records/job.ts';
+import { statuses, type TerminalStatus, terminalStatuses } from '../records/job.ts';
 import {
   AttemptReader,
   asBuffer,
@@ -23,14 +24,7 @@ import {
 import type { NameTable } from '../records/name-table.ts';
 
 /** A filter for logs. A null field sets no condition. `fromUs`, `toUs`: the range of completion times, in µs, both inclusive. */
-export type LogFilter = {
-  readonly plugin: string | null;
-  readonly command: string | null;
-  readonly status: Status | null;
-  readonly submittedBy: string | null;
-  readonly fromUs: number | null;
-  readonly toUs: number | null;
-};
+export type LogFilter = Pick<Selection, 'plugin' | 'command' | 'status' | 'submittedBy' | 'fromUs' | 'toUs'>;
 
 /** `places`: the positions of the matching logs of a page, newest first. `total`: the number of all matching logs. */
 export type JournalPositions = { readonly places: readonly JournalPosition[]; readonly total: number };

@@ -2,7 +2,7 @@
 // been handled.
 import { type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { unpack } from '../../../runtime/packing.ts';
-import type { TerminalStatus } from '../../job/records/job.ts';
+import type { RunPosition, TerminalStatus } from '../../job/records/job.ts';
 import type { Tags } from '../../job/records/tags.ts';
 
 /** The origin of events or of a hook, in its stored form. */
@@ -20,12 +20,7 @@ export type Origin = {
    * The place in a run where the events become tokens, in records of earlier versions; otherwise null. `adoptFloods` (earlier-floods.ts)
    * converts such records to fan-outs.
    */
-  readonly place: {
-    readonly run: JobId;
-    readonly scope: number;
-    readonly node: number;
-    readonly path: readonly number[];
-  } | null;
+  readonly place: Pick<RunPosition, 'run' | 'scope' | 'node' | 'path'> | null;
   /**
    * How the job or run ended, if hooks for its end wait. Absent: the job's events wait. For a run, `command` is the name of its
    * pipeline.

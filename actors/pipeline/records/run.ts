@@ -6,6 +6,7 @@ import { pack, unpack } from '../../../runtime/packing.ts';
 import {
   noneUnsuccessful,
   type RunPhase,
+  type RunPosition,
   type Tally,
   type TerminalStatus,
   tallyOf,
@@ -24,13 +25,7 @@ export type MergedValue = { readonly keys: readonly string[]; readonly path: rea
 export type MergedValues = Map<string, MergedValue>;
 
 /** Where a run was called: the step, and the baggage with which the caller's token continues when the run ends. */
-export type CallSite = {
-  readonly run: JobId;
-  readonly node: number;
-  readonly scope: number;
-  readonly path: readonly number[];
-  readonly context: Uint8Array;
-};
+export type CallSite = Pick<RunPosition, 'run' | 'node' | 'scope' | 'path'> & { readonly context: Uint8Array };
 
 /** Where a segment's tokens come from: the job that caused them (null: the run itself), and the context with which they began. */
 export type SegmentOrigin = { readonly cause: JobId | null; readonly context: Uint8Array };

@@ -7,27 +7,23 @@ export const patterns = ['manual', 'auto'] as const;
 /** Where the value of a secret comes from. `auto`: the service generates it. `manual`: callers set it. */
 export type SecretPattern = (typeof patterns)[number];
 
-type RecordStatus = 'active' | 'revoked';
-
-/** An identity to which secrets can be granted. Times are in µs. */
-export type Principal = {
+/** What principals and secrets have in common. Times are in µs. */
+type VaultEntity = {
   readonly name: string;
-  readonly kind: PrincipalKind;
-  readonly status: RecordStatus;
+  readonly status: 'active' | 'revoked';
   readonly createdUs: number;
   readonly changedUs: number;
 };
 
-export type Secret = {
-  readonly name: string;
+/** An identity to which secrets can be granted. */
+export type Principal = VaultEntity & { readonly kind: PrincipalKind };
+
+export type Secret = VaultEntity & {
   readonly pattern: SecretPattern;
-  readonly status: RecordStatus;
   /** The value. Null: the secret is revoked. */
   readonly value: string | null;
   /** The names of the principals to which the secret is granted. */
   readonly grants: readonly string[];
-  readonly createdUs: number;
-  readonly changedUs: number;
 };
 
 const nameRule = /^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/;

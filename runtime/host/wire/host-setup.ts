@@ -1,5 +1,5 @@
 // The argument and the descriptors of a plugin host's process, and two of its control messages.
-import type { HostedPlugin, Runtime } from './plugin-host.ts';
+import type { HostedPlugin, HostOptions } from './plugin-host.ts';
 
 /** The descriptor from which the host reads its key (message.ts). */
 export const keyFd = 0;
@@ -9,14 +9,8 @@ export const toHostFd = 3;
 export const fromHostFd = 4;
 
 /** The first argument of the process, as JSON. */
-export type HostSetup = {
-  readonly name: string;
-  readonly threads: number;
-  readonly runtimes: readonly Runtime[];
+export type HostSetup = Pick<HostOptions, 'name' | 'threads' | 'runtimes' | 'runDirectory' | 'umask'> & {
   readonly isConcurrent: boolean;
-  readonly runDirectory: string;
-  /** The umask of the host and its plugins; absent: unchanged. */
-  readonly umask?: number | undefined;
   /** The id of the host, which is a part of the names of its pid files (PidFiles). */
   readonly marksId: string;
 };
