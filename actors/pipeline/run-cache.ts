@@ -42,10 +42,6 @@ export class Runs {
     this.#options = options;
   }
 
-  get loaded(): number {
-    return this.#loaded.size;
-  }
-
   /** The runs in memory. */
   values(): Iterable<Run> {
     return this.#loaded.values();

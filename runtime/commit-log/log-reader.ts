@@ -25,16 +25,12 @@ export type LoggedTurn = { readonly lsn: Lsn; readonly atUs: number; readonly by
 
 /** Thrown if the log is damaged before its end. The log is left as it is. */
 export class LogDamaged extends StoreFault {
-  readonly position: LogPosition;
-  /** The last turn before the damage. */
-  readonly last: Lsn;
+  /** `last`: the last turn before the damage. `later`: a turn after it. */
   constructor(path: string, position: LogPosition, last: Lsn, later: Lsn) {
     super(
       `the commit log is damaged at byte ${position.offset} of ${path}: turn ${last + 1} cannot be read, but turn ${later} after it can; ` +
         `restore a backup, or give up everything after turn ${last} with "headgate state repair --until ${last}"`,
     );
-    this.position = position;
-    this.last = last;
   }
 }
 
