@@ -5,6 +5,9 @@ import { treeJobsMax } from '../../service/json/job.ts';
 
 export const uuid = Type.String({ format: 'uuid' });
 export const instant = Type.String({ format: 'date-time' });
+export const instantOf = (description: string): Schema => Type.String({ format: 'date-time', description });
+export const count = Type.Integer({ minimum: 0 });
+export const counted = (description: string): Schema => Type.Integer({ minimum: 0, description });
 export const nullable = (schema: Schema): Schema => Type.Union([schema, Type.Null()]);
 export const oneOfTexts = (texts: readonly string[]): Schema => Type.Union(texts.map(text => Type.Literal(text)));
 export const jobStatus = oneOfTexts(statuses);

@@ -4,33 +4,21 @@ import { statuses } from '../../actors/job/records/job.ts';
 import { activeJobsMax } from '../../actors/job/reports/analytics.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { timestamp } from '../../service/json/timestamp.ts';
+import { count, counted, instantOf } from '../openapi/schemas.ts';
 import { problem } from '../problem.ts';
 import { anyOf, json, type Route, route } from '../route.ts';
 
 const section = 'Administration';
-const count = Type.Integer({ minimum: 0 });
 
 const queueSchema = Type.Object({
-  queue_depth: Type.Integer({
-    minimum: 0,
-    description: 'Jobs that could run now. Delayed, scheduled, held and paused jobs are not counted.',
-  }),
+  queue_depth: counted('Jobs that could run now. Delayed, scheduled, held and paused jobs are not counted.'),
   running_count: count,
-  delayed_count: Type.Integer({ minimum: 0, description: 'Jobs that wait for their next attempt.' }),
-  scheduled_count: Type.Integer({
-    minimum: 0,
-    description: 'Delayed jobs and runs, and those that wait in the queue of their schedule.',
-  }),
-  held_count: Type.Integer({
-    minimum: 0,
-    description: 'Queued jobs that are not dispatched because their plugin cannot run now.',
-  }),
-  paused_count: Type.Integer({ minimum: 0, description: 'Queued jobs that a pause holds.' }),
-  waiting_count: Type.Integer({
-    minimum: 0,
-    description: 'Scheduled, held and paused jobs together: what `service.max_waiting` limits.',
-  }),
-  dead_count: Type.Integer({ minimum: 0, description: 'Dead jobs that are still stored.' }),
+  delayed_count: counted('Jobs that wait for their next attempt.'),
+  scheduled_count: counted('Delayed jobs and runs, and those that wait in the queue of their schedule.'),
+  held_count: counted('Queued jobs that are not dispatched because their plugin cannot run now.'),
+  paused_count: counted('Queued jobs that a pause holds.'),
+  waiting_count: counted('Scheduled, held and paused jobs together: what `service.max_waiting` limits.'),
+  dead_count: counted('Dead jobs that are still stored.'),
   max_workers: count,
   utilization: Type.Number({
     minimum: 0,
@@ -43,7 +31,7 @@ const queueSchema = Type.Object({
       job_id: Type.String({ format: 'uuid' }),
       plugin: Type.String(),
       command: Type.String(),
-      started_at: Type.String({ format: 'date-time', description: 'When it was dispatched to a worker.' }),
+      started_at: instantOf('When it was dispatched to a worker.'),
     }),
     { maxItems: activeJobsMax },
   ),

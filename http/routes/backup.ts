@@ -1,11 +1,9 @@
 // The route that writes a backup (docs/backup.md).
 import { Type } from '../../runtime/schema-type.ts';
 import { backupPathPattern } from '../../service/backup/backups.ts';
+import { count, instant } from '../openapi/schemas.ts';
 import { problem } from '../problem.ts';
 import { anyOf, json, type Route, route } from '../route.ts';
-
-const instant = Type.String({ format: 'date-time' });
-const count = Type.Integer({ minimum: 0 });
 
 const answer = Type.Object({
   path: Type.String({ description: 'The directory of the backup.' }),

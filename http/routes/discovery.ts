@@ -7,6 +7,7 @@ import { controlDocument } from '../openapi/control.ts';
 import { optionalMembers } from '../openapi/description.ts';
 import { openapiDocument, operationIdsOf } from '../openapi/document.ts';
 import { pipelinesDocument } from '../openapi/pipelines.ts';
+import { counted } from '../openapi/schemas.ts';
 import { skillsOf } from '../openapi/skills.ts';
 import type { HttpProblem, ProblemCode } from '../problem.ts';
 import { anyToken, type HttpCall, json, open, type Params, type Route, type RouteAccess, route } from '../route.ts';
@@ -58,10 +59,7 @@ const getStart = route({
 const healthSchema = Type.Object({
   status: Type.Union([Type.Literal('ok'), Type.Literal('stopping')]),
   uptime_seconds: Type.Integer(),
-  queue_depth: Type.Integer({
-    minimum: 0,
-    description: 'Jobs that could run now or wait for a retry. Held and paused jobs are not counted.',
-  }),
+  queue_depth: counted('Jobs that could run now or wait for a retry. Held and paused jobs are not counted.'),
   plugins_loaded: Type.Integer(),
   config_path: Type.String(),
   binary_path: Type.String(),

@@ -6,7 +6,7 @@ import { failuresList } from '../../service/json/failures.ts';
 import { logPlaceBytes, readPlace } from '../../service/json/list.ts';
 import { answerRead } from '../answer.ts';
 import { fingerprintSchema } from '../fingerprint.ts';
-import { instant as instantSchema, uuid } from '../openapi/schemas.ts';
+import { instantOf, instant as instantSchema, uuid } from '../openapi/schemas.ts';
 import { cursor, instant, integer, text } from '../query.ts';
 import { anyOf, type Route, route } from '../route.ts';
 import { nameCharactersMax } from '../selection.ts';
@@ -66,12 +66,7 @@ const getFailures = route({
       schema: Type.Object({
         failures: Type.Array(failureSchema),
         total: Type.Integer({ minimum: 0 }),
-        indexed_to: Type.Optional(
-          Type.String({
-            format: 'date-time',
-            description: 'All jobs that ended up to this time are counted. Absent: none is.',
-          }),
-        ),
+        indexed_to: Type.Optional(instantOf('All jobs that ended up to this time are counted. Absent: none is.')),
         next_cursor: Type.Optional(Type.String()),
       }),
     },

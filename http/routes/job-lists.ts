@@ -10,7 +10,9 @@ import { forbidden } from '../admission.ts';
 import { answerRead } from '../answer.ts';
 import { fingerprintParameter } from '../fingerprint.ts';
 import {
+  counted,
   countsSchema,
+  instantOf,
   instant as instantSchema,
   jobStatus,
   nullable,
@@ -42,16 +44,10 @@ const totalAtLeast = Type.Optional(
 );
 const total = Type.Integer({ minimum: 0 });
 const searchedTo = Type.Optional(
-  Type.String({
-    format: 'date-time',
-    description: 'For a search by `error` or `fingerprint`: all attempts that ended up to this time were searched.',
-  }),
+  instantOf('For a search by `error` or `fingerprint`: all attempts that ended up to this time were searched.'),
 );
 const indexBehind = Type.Optional(
-  Type.Integer({
-    minimum: 0,
-    description: 'For a filter by `tag`: how many jobs with tags were not examined, because the index lacks them.',
-  }),
+  counted('For a filter by `tag`: how many jobs with tags were not examined, because the index lacks them.'),
 );
 const nextCursor = Type.Optional(Type.String());
 

@@ -13,6 +13,7 @@ import { type Caller, may } from '../auth.ts';
 import {
   countsSchema,
   instant,
+  instantOf,
   jobStatus,
   nullable,
   oneOfTexts,
@@ -70,8 +71,6 @@ const envelopeSchema = Type.Object(
   },
   { description: 'For `handle`: the event envelope, whose payload is in `payload`.' },
 );
-
-const instantOf = (description: string) => Type.String({ format: 'date-time', description });
 
 export const jobSchema = Type.Object({
   job_id: uuid,

@@ -11,14 +11,12 @@ import {
   trendMinutes,
 } from '../../service/reads/overview.ts';
 import { answerRead } from '../answer.ts';
-import { instant, oneOfTexts, uuid } from '../openapi/schemas.ts';
+import { count, counted, instant, oneOfTexts, uuid } from '../openapi/schemas.ts';
 import { problem } from '../problem.ts';
 import { anyOf, type Route, route } from '../route.ts';
 import { failureSchema } from './failures.ts';
 import { pauseSchema } from './pauses.ts';
 
-const count = Type.Integer({ minimum: 0 });
-const counted = (description: string) => Type.Integer({ minimum: 0, description });
 const optionalTime = (description: string) =>
   Type.Union([Type.String({ format: 'date-time' }), Type.Null()], { description });
 const p95 = (what: string) =>

@@ -7,7 +7,7 @@ import { Type } from '../../runtime/schema-type.ts';
 import { pauseDocument, targetDocument } from '../../service/json/pause.ts';
 import { parseTimestamp } from '../../service/json/timestamp.ts';
 import { unsettledDocument } from '../../service/json/unsettled.ts';
-import { reasonSchema } from '../openapi/schemas.ts';
+import { count, counted, instant, reasonSchema } from '../openapi/schemas.ts';
 import { type HttpProblem, mismatchProblem, problem } from '../problem.ts';
 import { refusalDetails } from '../refusal.ts';
 import { anyOf, type HttpCall, json, type Route, route } from '../route.ts';
@@ -17,7 +17,6 @@ const section = 'Control';
 export const pauseDaysMax = 3650;
 const pauseUsMax = pauseDaysMax * 86_400_000_000;
 
-const instant = Type.String({ format: 'date-time' });
 const command = Type.Optional(
   Type.String({ minLength: 1, maxLength: 256, description: 'Only this command of the plugin.' }),
 );
@@ -54,12 +53,11 @@ const pauseShape = {
   reject: Type.Optional(Type.Literal(true)),
 };
 export const pauseSchema = Type.Object(pauseShape);
-const count = Type.Integer({ minimum: 0 });
 const wouldRunSchema = Type.Object(
   {
     jobs: count,
     delayed: count,
-    runs: Type.Integer({ minimum: 0, description: 'Runs of pipelines that have not settled.' }),
+    runs: counted('Runs of pipelines that have not settled.'),
     oldest_at: Type.Union([instant, Type.Null()]),
     commands: Type.Array(Type.Object({ plugin: Type.String(), command: Type.String(), jobs: count }), {
       maxItems: 100,

@@ -6,7 +6,7 @@ import { Type } from '../../runtime/schema-type.ts';
 import { parseTimestamp, timestamp } from '../../service/json/timestamp.ts';
 import { backfillMax } from '../../service/schedules.ts';
 import { idempotencyOf } from '../idempotency.ts';
-import { instant, reasonSchema, uuid } from '../openapi/schemas.ts';
+import { counted, instant, instantOf, reasonSchema, uuid } from '../openapi/schemas.ts';
 import { isProblem, mismatchProblem, type ProblemItem, problem } from '../problem.ts';
 import { refusalDetails } from '../refusal.ts';
 import { json, type Route, route } from '../route.ts';
@@ -14,12 +14,10 @@ import { earlierAnswer, startedAnswer } from './actions.ts';
 import { idempotencyNotes } from './execution.ts';
 import { findRunnable, runAccess } from './schedules.ts';
 
-const time = (description: string) => Type.String({ format: 'date-time', description });
-
 const backfillBody = Type.Object(
   {
-    from: time('RFC 3339. The first occurrence is at this time or later.'),
-    to: time('RFC 3339. The last occurrence is at this time or earlier.'),
+    from: instantOf('RFC 3339. The first occurrence is at this time or later.'),
+    to: instantOf('RFC 3339. The last occurrence is at this time or earlier.'),
     reason: reasonSchema('Shown with the action.'),
     dry_run: Type.Optional(Type.Boolean({ description: 'Only counts.' })),
   },
@@ -29,10 +27,7 @@ type BackfillBody =
   | { readonly from: string; readonly to: string; readonly reason?: string; readonly dry_run?: boolean }
   | undefined;
 
-const matched = Type.Integer({
-  minimum: 0,
-  description: 'Occurrences between the two times, up to the last one that is past.',
-});
+const matched = counted('Occurrences between the two times, up to the last one that is past.');
 
 const backfillSchedule = route({
   method: 'POST',
@@ -64,7 +59,7 @@ const backfillSchedule = route({
       description: 'With `dry_run`: what a backfill would do.',
       schema: Type.Object({
         matched,
-        already_fired: Type.Integer({ minimum: 0, description: 'How many of them have fired.' }),
+        already_fired: counted('How many of them have fired.'),
       }),
     },
     202: {

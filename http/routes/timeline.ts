@@ -5,7 +5,7 @@ import { bucketCounts, bucketsDefault, bucketsMax, namedMax, stepsMax } from '..
 import { errorCharsMax } from '../../actors/job/views/timeline-reading.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { answerRead } from '../answer.ts';
-import { instant, jobStatus, nullable, phaseSchema, uuid } from '../openapi/schemas.ts';
+import { counted, instant, instantOf, jobStatus, nullable, phaseSchema, uuid } from '../openapi/schemas.ts';
 import { instant as instantParameter, integer } from '../query.ts';
 import { anyOf, type Route, route } from '../route.ts';
 import { findJobId, maySeeResults } from './jobs.ts';
@@ -81,13 +81,11 @@ const timelineSchema = Type.Object({
   duration_us: us,
   bucket_us: Type.Integer({ minimum: 1 }),
   buckets_from: Type.Optional(
-    Type.String({
-      format: 'date-time',
-      description:
-        'With `from` or `to`: when the first bucket begins. It has all that was before the part, and the last bucket all that came after it.',
-    }),
+    instantOf(
+      'With `from` or `to`: when the first bucket begins. It has all that was before the part, and the last bucket all that came after it.',
+    ),
   ),
-  count: Type.Integer({ minimum: 0, description: 'The number of jobs in all steps.' }),
+  count: counted('The number of jobs in all steps.'),
   reused: Type.Optional(Type.Integer({ description: 'Jobs of the original run whose results this rerun reuses.' })),
   steps: Type.Array(stepSchema),
   critical_path: Type.Array(pathSchema, {

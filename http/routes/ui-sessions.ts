@@ -4,7 +4,7 @@ import { Type } from '../../runtime/schema-type.ts';
 import { timestamp } from '../../service/json/timestamp.ts';
 import { codeSeconds, sessionHours, sessionsMax } from '../../service/ui-sessions.ts';
 import { may } from '../auth.ts';
-import { instant } from '../openapi/schemas.ts';
+import { counted, instant } from '../openapi/schemas.ts';
 import { type HttpProblem, isProblem, mismatchProblem, problem } from '../problem.ts';
 import { anyToken, json, open, type Route, route } from '../route.ts';
 
@@ -103,7 +103,7 @@ const deleteSession = route({
   answers: {
     200: {
       description: 'The sessions have ended.',
-      schema: Type.Object({ ended: Type.Integer({ minimum: 0, description: 'The number of sessions.' }) }),
+      schema: Type.Object({ ended: counted('The number of sessions.') }),
     },
   },
   handle({ engine, caller }) {

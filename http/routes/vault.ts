@@ -2,6 +2,7 @@
 import type { VaultListing, VaultOp, VaultRefusal, VaultReply, VaultRequest } from '../../actors/vault/protocol.ts';
 import { type Schema, Type } from '../../runtime/schema-type.ts';
 import { parseTimestamp, timestamp } from '../../service/json/timestamp.ts';
+import { counted } from '../openapi/schemas.ts';
 import { type ProblemCode, problem } from '../problem.ts';
 import { type Answer, json, type Route, route } from '../route.ts';
 
@@ -70,12 +71,7 @@ const listing = Type.Object({
 const pruneBody = Type.Object(
   {
     before: Type.String({ description: 'RFC 3339. Records from this time or later stay.' }),
-    through: Type.Optional(
-      Type.Integer({
-        minimum: 0,
-        description: 'The `seq` of the last record that may be removed. Default: the last but one.',
-      }),
-    ),
+    through: Type.Optional(counted('The `seq` of the last record that may be removed. Default: the last but one.')),
   },
   { additionalProperties: false },
 );
