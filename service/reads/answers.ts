@@ -26,7 +26,7 @@ import { openLists } from './lists.ts';
 import { openOverview } from './overview.ts';
 import type { Read, StopwatchQuery } from './reads.ts';
 import { Semaphore } from './semaphore.ts';
-import { Timelines, timelineBytes } from './timelines.ts';
+import { openTimelines, timelineBytes } from './timelines.ts';
 
 /** One step of reading the stopwatch takes about this long. Between two steps other reads can continue. */
 const stopwatchMsMax = 1;
@@ -57,7 +57,7 @@ export function openAnswers({ reader, index }: ReadStores): AnswerRead {
   const lists = openLists(reader, index);
   const overview = openOverview(reader, index);
   const blocks = new BlockCache(reader);
-  const timelines = new Timelines(reader);
+  const timelineIn = openTimelines(reader);
   const computing = new Semaphore(timelinesMax);
   const measuring = new Semaphore(stopwatchesMax);
 
@@ -124,7 +124,7 @@ export function openAnswers({ reader, index }: ReadStores): AnswerRead {
     hold: (bytes: number) => void,
   ): Promise<Iterable<JsonPart> | null> {
     const query = { ...wanted, id: Buffer.from(wanted.id) };
-    const timeline = await computing.run(() => share.run(timelines.read(query)));
+    const timeline = await computing.run(() => share.run(timelineIn(query)));
     if (!timeline) return null;
     hold(timelineBytes(timeline));
     return timelineParts(timeline, wanted.withErrors);

@@ -13,45 +13,41 @@ const stepBytes = 8 * 2 ** 10;
 const pathStepBytes = 512;
 const ownBytes = 4 * 2 ** 10;
 
-export class Timelines {
-  readonly #reader: Reader;
-  readonly #bytesMax: number;
-  readonly #kept = new Map<string, Timeline>();
-  #bytes = 0;
+/** Returns a function that reads a timeline. Null: the job does not exist, or was pruned. */
+export function openTimelines(
+  reader: Reader,
+  bytesMax = timelinesBytesMax,
+): (wanted: TimelineQuery) => Sliced<Timeline | null> {
+  const kept = new Map<string, Timeline>();
+  let bytes = 0;
 
-  constructor(reader: Reader, bytesMax = timelinesBytesMax) {
-    this.#reader = reader;
-    this.#bytesMax = bytesMax;
-  }
-
-  /** Reads a timeline. Null: the job does not exist, or was pruned. */
-  *read(wanted: TimelineQuery): Sliced<Timeline | null> {
-    const { id, buckets, part } = wanted;
-    const name = `${formatId(id)} ${buckets} ${part ? `${part.fromUs}-${part.toUs}` : ''}`;
-    const known = this.#kept.get(name);
-    this.#drop(name);
-    if (known && this.#reader.peek('blocks', blockOf(wanted.id)) === undefined) return null;
-    const timeline = known ?? (yield* readTimeline(this.#reader, wanted));
-    if (timeline?.isOver) this.#keep(name, timeline);
-    return timeline;
-  }
-
-  #keep(name: string, timeline: Timeline): void {
-    this.#drop(name);
-    this.#kept.set(name, timeline);
-    this.#bytes += timelineBytes(timeline);
-    for (const oldest of this.#kept.keys()) {
-      if (this.#bytes <= this.#bytesMax) return;
-      this.#drop(oldest);
+  function keep(name: string, timeline: Timeline): void {
+    drop(name);
+    kept.set(name, timeline);
+    bytes += timelineBytes(timeline);
+    for (const oldest of kept.keys()) {
+      if (bytes <= bytesMax) return;
+      drop(oldest);
     }
   }
 
-  #drop(name: string): void {
-    const timeline = this.#kept.get(name);
+  function drop(name: string): void {
+    const timeline = kept.get(name);
     if (!timeline) return;
-    this.#kept.delete(name);
-    this.#bytes -= timelineBytes(timeline);
+    kept.delete(name);
+    bytes -= timelineBytes(timeline);
   }
+
+  return function* (wanted) {
+    const { id, buckets, part } = wanted;
+    const name = `${formatId(id)} ${buckets} ${part ? `${part.fromUs}-${part.toUs}` : ''}`;
+    const known = kept.get(name);
+    drop(name);
+    if (known && reader.peek('blocks', blockOf(wanted.id)) === undefined) return null;
+    const timeline = known ?? (yield* readTimeline(reader, wanted));
+    if (timeline?.isOver) keep(name, timeline);
+    return timeline;
+  };
 }
 
 /** The estimated size of a timeline in memory. */

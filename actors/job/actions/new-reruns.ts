@@ -10,6 +10,8 @@ import { runsNamedIn, writeRerun } from '../records/reruns.ts';
 
 type NewRerun = { readonly rerun: Rerun; readonly payload: Uint8Array };
 
+export type NeedsBlock = (key: Uint8Array, block: Block) => boolean;
+
 export class NewReruns {
   readonly #begun: NewRerun[] = [];
 
@@ -19,9 +21,10 @@ export class NewReruns {
     this.#begun.push({ rerun, payload });
   }
 
-  /** The blocks that the reruns of this turn need, and that must not be pruned. */
-  needs(reader: Reader): NeededBlocks {
+  /** Returns a function that says whether a rerun of this turn needs a block, which must then not be pruned. */
+  needs(reader: Reader): NeedsBlock {
     const blocks = new Set<KeyText>();
+    /** The roots of trees whose blocks are all needed: a rerun of this turn may reuse jobs of these trees. */
     const roots = new Set<KeyText>();
     for (const { rerun, payload } of this.#begun) {
       for (const job of [rerun.of, ...runsNamedIn(payload)]) blocks.add(keyText(blockOf(job)));
@@ -31,31 +34,18 @@ export class NewReruns {
         roots.add(keyText(root));
       }
     }
-    return new NeededBlocks(blocks, roots);
+    return (key, block) => {
+      if (blocks.has(keyText(key))) return true;
+      if (roots.size === 0) return false;
+      return block.starts.some((_, place) => {
+        const { root } = block.group(place);
+        return root !== null && roots.has(keyText(root));
+      });
+    };
   }
 
   /** Forgets the reruns of this turn. Must be called at the end of the turn. */
   clear(): void {
     this.#begun.length = 0;
-  }
-}
-
-export class NeededBlocks {
-  readonly #blocks: ReadonlySet<KeyText>;
-  /** The roots of trees whose blocks are all needed: a rerun of this turn may reuse jobs of these trees. */
-  readonly #roots: ReadonlySet<KeyText>;
-
-  constructor(blocks: ReadonlySet<KeyText>, roots: ReadonlySet<KeyText>) {
-    this.#blocks = blocks;
-    this.#roots = roots;
-  }
-
-  has(key: Uint8Array, block: Block): boolean {
-    if (this.#blocks.has(keyText(key))) return true;
-    if (this.#roots.size === 0) return false;
-    return block.starts.some((_, place) => {
-      const { root } = block.group(place);
-      return root !== null && this.#roots.has(keyText(root));
-    });
   }
 }

@@ -3,7 +3,7 @@ import { keyAfter } from '../../../runtime/bytes.ts';
 import { blockKeyMs, blockOf, jobId } from '../../../runtime/ids.ts';
 import type { Turn } from '../../../runtime/turn.ts';
 import { isNeeded, isTreeNeeded, pruneReuse } from '../../pipeline/records/reuse.ts';
-import type { NeededBlocks } from '../actions/new-reruns.ts';
+import type { NeedsBlock } from '../actions/new-reruns.ts';
 import type { JobState } from '../job-state.ts';
 import { attemptsOf, pagesOf } from '../records/attempts.ts';
 import { type Block, decodeWhole } from '../records/block.ts';
@@ -58,7 +58,7 @@ type SweepContext = {
   readonly commits: Commits;
   readonly runs: OpenRuns;
   readonly lost: LostJobs;
-  readonly needs: NeededBlocks;
+  readonly isNeeded: NeedsBlock;
 };
 
 /**
@@ -98,7 +98,7 @@ export class Retention {
       commits: new Map(),
       runs: new OpenRuns(reader, setAside),
       lost: new LostJobs(reader, setAside),
-      needs: newReruns.needs(reader),
+      isNeeded: newReruns.needs(reader),
     };
     // The walk behind the front comes first, because its blocks are older than those that the front reaches.
     const goesOn = this.#isAtFront ? this.#advance(step) : this.#checkBehind(step);
@@ -193,7 +193,7 @@ export class Retention {
   }
 
   #stays(
-    { surplus, beforeUs, runs, needs, turn }: SweepContext,
+    { surplus, beforeUs, runs, isNeeded, turn }: SweepContext,
     key: Buffer,
     block: Block,
     acceptedUs: number | null,
@@ -205,7 +205,7 @@ export class Retention {
     if (endedUs === undefined) return true;
     if (mayBeYoung && (endedUs ?? acceptedUs!) >= beforeUs) return true;
     if (this.#isAwaited(key, block) || this.#isDetached(key, block) || runs.have(block)) return true;
-    if (needs.has(key, block) || this.#isOfKeptRun(key, block) || this.#isTakenOver(key, block)) return true;
+    if (isNeeded(key, block) || this.#isOfKeptRun(key, block) || this.#isTakenOver(key, block)) return true;
     return haveOpenReruns(this.#state.reader, jobId(key, 0), jobId(key, block.count));
   }
 

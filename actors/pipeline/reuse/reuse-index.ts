@@ -56,7 +56,7 @@ function follows(row: Row, fork: Uint8Array, ordinal: number, key: Uint8Array, i
  * The jobs inside a run, including reused jobs and the jobs of called runs. A row without a fork marks a place where the walk can pause.
  */
 function* jobsInside(reader: Reader, of: JobId): Iterable<Row | (Omit<Row, 'fork'> & { readonly fork: null })> {
-  const addresses = new Addresses(reader, of);
+  const addressOf = addressesIn(reader, of);
   const root = rootOf(reader, of);
   let groups = 0;
   for (const table of ['tree', 'reused'] as const) {
@@ -72,7 +72,7 @@ function* jobsInside(reader: Reader, of: JobId): Iterable<Row | (Omit<Row, 'fork
         const block = decodeBlock(bytes);
         for (const { group, index, offset, count } of groupsOf(block, rangesOf(entry.value))) {
           if (++groups % groupsPerSlice === 0) yield pause;
-          const row = rowOf(addresses, group, key, index, offset, count);
+          const row = rowOf(addressOf, group, key, index, offset, count);
           if (row) yield row;
         }
       }
@@ -99,48 +99,45 @@ function* groupsOf(block: Block, ranges: readonly number[]): Iterable<Piece> {
 }
 
 function rowOf(
-  addresses: Addresses,
+  addressOf: AddressOf,
   { run: position }: JobGroup,
   key: Uint8Array,
   index: number,
   offset: number,
   count: number,
 ): Row | null {
-  const run = position && addresses.of(position.run);
+  const run = position && addressOf(position.run);
   if (!run) return null;
   const { path, first } = position;
   const [before, ordinal] = first === null ? splitPath(path) : [path, first + offset];
   return { fork: forkAddress(run, { ...position, path: before }), ordinal, key, index, count };
 }
 
-/** The addresses (records/reuse.ts) of the original run and of the runs inside it. */
-class Addresses {
-  readonly #reader: Reader;
+/** Returns the address (records/reuse.ts) of a run. Null: it is neither the original run nor inside it. */
+type AddressOf = (run: JobId) => Uint8Array | null;
+
+function addressesIn(reader: Reader, of: JobId): AddressOf {
   /** The original run, and the runs from which it reused jobs. */
-  readonly #tops: ReadonlySet<string>;
-  readonly #known = new Map<string, Uint8Array | null>();
+  const tops: ReadonlySet<string> = new Set(takenOverBy(reader, of).map(keyText));
+  const known = new Map<string, Uint8Array | null>();
 
-  constructor(reader: Reader, of: JobId) {
-    this.#reader = reader;
-    this.#tops = new Set(takenOverBy(reader, of).map(keyText));
-  }
-
-  /** The address of the run. Null: it is not inside the runs of `#tops`. */
-  of(run: JobId): Uint8Array | null {
+  function addressOf(run: JobId): Uint8Array | null {
     const name = keyText(run);
-    let address = this.#known.get(name);
+    let address = known.get(name);
     if (address === undefined) {
-      address = this.#find(run, name);
-      if (this.#known.size >= runsKnownMax) this.#known.clear();
-      this.#known.set(name, address);
+      address = find(run, name);
+      if (known.size >= runsKnownMax) known.clear();
+      known.set(name, address);
     }
     return address;
   }
 
-  #find(run: JobId, name: string): Uint8Array | null {
-    if (this.#tops.has(name)) return topAddress;
-    const position = groupIn(this.#reader, run)?.run;
-    const caller = position ? this.of(position.run) : null;
+  function find(run: JobId, name: string): Uint8Array | null {
+    if (tops.has(name)) return topAddress;
+    const position = groupIn(reader, run)?.run;
+    const caller = position ? addressOf(position.run) : null;
     return caller && calledAddress(caller, position!);
   }
+
+  return addressOf;
 }

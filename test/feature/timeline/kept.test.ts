@@ -1,7 +1,7 @@
 // Timelines that are kept in memory: those of ended jobs, up to a limit of bytes, and only while the job is stored.
 import { expect, test } from 'vitest';
 import { parseId } from '../../../runtime/ids.ts';
-import { Timelines } from '../../../service/reads/timelines.ts';
+import { openTimelines } from '../../../service/reads/timelines.ts';
 import { inSlices } from '../../support/slices.ts';
 import { type JobStory, Ledger } from '../search/ledger.ts';
 
@@ -13,9 +13,9 @@ function stage(jobs: readonly JobStory[], bytesMax?: number) {
   const ledger = new Ledger();
   for (const job of jobs) ledger.add({ plugin: 'echo', command: 'say', submittedBy: 'api:test', jobs: [job] });
   const ids = ledger.jobs.map(({ id }) => parseId(id)!);
-  const timelines = new Timelines(ledger.store, bytesMax);
+  const timelineOf = openTimelines(ledger.store, bytesMax);
   const read = (n: number, buckets = 10) =>
-    inSlices(timelines.read({ id: ids[n]!, buckets, nowUs: 2_000_000_000_000_000 }), () => {});
+    inSlices(timelineOf({ id: ids[n]!, buckets, nowUs: 2_000_000_000_000_000 }), () => {});
   return { ledger, read };
 }
 
