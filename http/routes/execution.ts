@@ -98,9 +98,7 @@ const callPlugin = route({
       schema: Type.Union([accepted, jobSchema]),
     },
   },
-  find({ config, params, caller }): FoundCommand | HttpProblem {
-    return findCommand(config, params.plugin, params.command, caller!);
-  },
+  find: ({ config, params, caller }) => findCommand(config, params.plugin, params.command, caller!),
   handle(call) {
     const { engine, config, found, body, caller } = call;
     const { plugin, command } = found;

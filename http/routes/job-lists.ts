@@ -31,7 +31,7 @@ import { maySeeResults, resultScopes } from './jobs.ts';
 const limitMax = 200;
 const limitDefault = 50;
 
-const status = oneOf<Status>(statuses, statusAliases);
+const statusParameter = oneOf<Status>(statuses, statusAliases);
 const limit = integer(1, limitMax, limitDefault);
 const name = text(nameCharactersMax);
 
@@ -93,7 +93,7 @@ const unsearched = Type.Optional(
 const jobsQuery = {
   plugin: name,
   command: name,
-  status,
+  status: statusParameter,
   pipeline: name,
   from: instant,
   to: instant,
@@ -145,22 +145,12 @@ const getJobs = route({
 });
 
 function jobFilterOf(query: QueryValues<typeof jobsQuery>): JobFilter {
-  const {
-    plugin = null,
-    command = null,
-    status: wanted = null,
-    pipeline,
-    from,
-    to,
-    fingerprint,
-    tag,
-    rerun_of,
-  } = query;
+  const { plugin = null, command = null, status = null, pipeline, from, to, fingerprint, tag, rerun_of } = query;
   const accepted = acceptedRange(from === undefined ? null : Math.ceil(from), to === undefined ? null : Math.floor(to));
   return {
     plugin,
     command,
-    status: wanted,
+    status,
     within: withinOf(query),
     ...(tag && { tags: tag }),
     ...(accepted && { accepted }),
@@ -184,7 +174,7 @@ const logsQuery = {
   job_id: name,
   plugin: name,
   command: name,
-  status,
+  status: statusParameter,
   submitted_by: name,
   from: instant,
   to: instant,

@@ -8,9 +8,10 @@ import { pauseDocument, targetDocument } from '../../service/json/pause.ts';
 import { parseTimestamp } from '../../service/json/timestamp.ts';
 import { unsettledDocument } from '../../service/json/unsettled.ts';
 import { count, counted, instant, reasonSchema } from '../openapi/schemas.ts';
-import { type HttpProblem, mismatchProblem, problem } from '../problem.ts';
+import { type HttpProblem, isProblem, mismatchProblem, problem } from '../problem.ts';
 import { refusalDetails } from '../refusal.ts';
 import { anyOf, type HttpCall, json, type Route, route } from '../route.ts';
+import { findPipeline } from './execution.ts';
 
 const section = 'Control';
 /** The maximum length of a pause with an end, in days. */
@@ -194,18 +195,18 @@ function nameIn({ params }: Pick<HttpCall, 'params'>): string {
 }
 
 /** Returns the name if the target is configured, else 404. Disabled plugins, and plugins on which an instance builds, count as configured. */
-function known({ plugins, disabledPlugins, pipelines }: Config, kind: PauseKind, name: string): string | HttpProblem {
+function known(config: Config, kind: PauseKind, name: string): string | HttpProblem {
   if (kind === 'system') return name;
-  const quoted = JSON.stringify(name);
-  if (kind === 'pipeline')
-    return pipelines.some(pipeline => pipeline.name === name)
-      ? name
-      : problem('unknown_pipeline', `there is no pipeline ${quoted}`);
+  if (kind === 'pipeline') {
+    const pipeline = findPipeline(config, name);
+    return isProblem(pipeline) ? pipeline : name;
+  }
+  const { plugins, disabledPlugins } = config;
   const isKnown =
     Object.hasOwn(plugins, name) ||
     Object.hasOwn(disabledPlugins, name) ||
     Object.values(plugins).some(({ bases }) => bases?.includes(name));
-  return isKnown ? name : problem('unknown_plugin', `there is no plugin ${quoted}`);
+  return isKnown ? name : problem('unknown_plugin', `there is no plugin ${JSON.stringify(name)}`);
 }
 
 /** The refusal of an unknown command; null if the plugin, or an instance that builds on it, has the command. */

@@ -34,15 +34,25 @@ export async function runAndWait(
 type RunCall = WaitingCall & Pick<HttpCall, 'headerList' | 'callerNow'>;
 
 function answerRun(call: RunCall, { id, how }: WaitResult, waitMs: number): Answer | Promise<Answer> {
+  const place = `/job/${formatId(id)}`;
+  const late = `The run did not finish within ${waitMs / 1000} s. It continues; follow it at ${place}.`;
   switch (how) {
     case 'settled':
       return settled(call, id);
     case 'stopped':
-      return stopped(id);
+      return pointed(
+        id,
+        'running',
+        `The service is stopping, and the run continues at its next start. Follow it at ${place}.`,
+      );
     case 'crowded':
-      return crowded(id);
+      return pointed(
+        id,
+        'running',
+        `Too many callers wait (at most ${waitersMax}). The run continues; follow it at ${place}.`,
+      );
     default:
-      return unfinished(id, waitMs);
+      return pointed(id, 'running', late, true);
   }
 }
 
@@ -65,41 +75,14 @@ async function settled(call: RunCall, id: JobId): Promise<Answer> {
   return unshown(call, id, `The run has settled, but cannot be shown right now; look at /job/${formatId(id)}/tree.`);
 }
 
-function unfinished(id: JobId, waitedMs: number): Answer {
-  const text = formatId(id);
-  return running(
-    id,
-    true,
-    `The run did not finish within ${waitedMs / 1000} s. It continues; follow it at /job/${text}.`,
-  );
-}
-
-function stopped(id: JobId): Answer {
-  const text = formatId(id);
-  return running(
-    id,
-    false,
-    `The service is stopping, and the run continues at its next start. Follow it at /job/${text}.`,
-  );
-}
-
-function crowded(id: JobId): Answer {
-  const message = `Too many callers wait (at most ${waitersMax}). The run continues; follow it at /job/${formatId(id)}.`;
-  return running(id, false, message);
-}
-
 function unshown({ engine }: RunCall, id: JobId, message: string): Answer {
   const job = engine.job(id);
   if (!job) return problem('unknown_job', `there is no job ${JSON.stringify(formatId(id))}`);
-  return pointed(id, job.status, false, message);
-}
-
-function running(id: JobId, isLate: boolean, message: string): Answer {
-  return pointed(id, 'running', isLate, message);
+  return pointed(id, job.status, message);
 }
 
 /** The answer 202, which tells the caller where to find the run. `isLate`: the time of the wait is over. */
-function pointed(id: JobId, status: Status, isLate: boolean, message: string): Answer {
+function pointed(id: JobId, status: Status, message: string, isLate = false): Answer {
   return json(
     202,
     `{"job_id":"${formatId(id)}","status":"${status}","timeout_exceeded":${isLate},"message":${JSON.stringify(message)}}`,
