@@ -23,7 +23,6 @@ import { jobTree } from './commands/job-tree.ts';
 import { jobWatch } from './commands/job-watch.ts';
 import { jobWhy } from './commands/job-why.ts';
 import { pauseCommands } from './commands/pause.ts';
-import { pausesCommand } from './commands/pauses.ts';
 import { pipelineGraph } from './commands/pipeline-graph.ts';
 import { pipelineList } from './commands/pipeline-list.ts';
 import { pipelineRun } from './commands/pipeline-run.ts';
@@ -89,7 +88,6 @@ export const commands: readonly CommandDeclaration[] = [
   jobWhy,
   ...actionCommands,
   ...pauseCommands,
-  pausesCommand,
   ...scheduleCommands,
   eventsCommand,
   stopwatchCommand,

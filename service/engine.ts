@@ -4,11 +4,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Hub } from '../actors/hub/hub.ts';
 import type { CancelJob, CancelReply } from '../actors/job/cancel/cancel-protocol.ts';
 import type { Gauges } from '../actors/job/gauges.ts';
+import type { PauseReply, PauseRequest } from '../actors/job/holds/pause-protocol.ts';
 import type { EdgeMessage, RefusedWork, SubmitReply, Waits } from '../actors/job/protocol.ts';
+import type { Pause, PauseTarget } from '../actors/job/records/pause.ts';
 import type { RescheduleReply, RunNowReply } from '../actors/job/times/time-protocol.ts';
 import { BlockCache } from '../actors/job/views/block-cache.ts';
 import type { JobView } from '../actors/job/views/job-view.ts';
 import { findJob, findTree } from '../actors/job/views/jobs.ts';
+import { listPauses } from '../actors/job/views/pauses.ts';
+import { unsettledIn } from '../actors/job/views/unsettled.ts';
 import type { Config } from '../config/config.ts';
 import type { JobId } from '../runtime/ids.ts';
 import type { Link } from '../runtime/link.ts';
@@ -21,7 +25,6 @@ import type { Backups } from './backup/backups.ts';
 import { EventStreams } from './events/streams.ts';
 import { JobWaiters, type OnJobEnd } from './job-waiters.ts';
 import type { Metrics } from './metrics/metrics.ts';
-import { openPauses } from './pauses.ts';
 import type { Reads } from './reads/reads.ts';
 import { openSchedules } from './schedules.ts';
 import { type BatchSubmission, type RunSubmission, type Submission, Submissions } from './submissions.ts';
@@ -79,7 +82,19 @@ export function openEngine({ link, reader, gauges, hub, selecting, log, ...parts
     reschedule: (id: JobId, to: { readonly runAtUs: number } | { readonly delayMs: number }) =>
       link.ask<RescheduleReply | RefusedWork>('job', { kind: 'reschedule', id, ...to }),
     actions,
-    pauses: openPauses(link, reader),
+    pauses: {
+      /** Begins a pause. Resolves when it is on disk, or refused. */
+      pause: (pause: PauseRequest) => link.ask<PauseReply | RefusedWork>('job', { kind: 'pause', pause }),
+      /** Ends a pause. Resolves when its end is on disk, or refused. */
+      resume: (target: PauseTarget, by: string) =>
+        link.ask<PauseReply | RefusedWork>('job', { kind: 'resume', target, by }),
+      list(): readonly Pause[] {
+        reader.refresh();
+        return listPauses(reader);
+      },
+      /** The unsettled jobs and runs, which a restored state continues once it is resumed. */
+      unsettled: () => unsettledIn(reader),
+    },
     schedules: openSchedules({ link, reader, config: parts.config }),
     /** The number of jobs that wait to run: queued jobs without a hold or pause, and jobs that wait for their next attempt. */
     queueDepth: () => gauges.get('queued') + gauges.get('retrying') - gauges.get('held'),

@@ -1,8 +1,8 @@
-// The commands `headgate pause` and `headgate resume`, for a plugin, a pipeline or the whole service.
+// The commands `headgate pause` and `headgate resume`, for a plugin, a pipeline or the whole service, and `headgate pauses`.
 import { Option } from 'commander';
 import { segment } from '../client/client.ts';
 import { clientCommand } from '../client/connect.ts';
-import { type PauseDocument, pausedUntil, targetName } from '../client/pauses.ts';
+import { fetchPauses, type PauseDocument, pausedUntil, pauseLines, targetName } from '../client/pauses.ts';
 import type { CommandDeclaration, TextOptions } from '../command.ts';
 
 type Kind = 'plugin' | 'pipeline' | 'system';
@@ -68,6 +68,16 @@ function pathOf(kind: Kind, name: string | undefined, verb: 'pause' | 'resume'):
   return name === undefined ? `/control/${kind}/${verb}` : `/control/${kind}/${segment(name)}/${verb}`;
 }
 
+const pausesCommand = clientCommand({
+  usage: 'pauses',
+  description: 'list what is paused, by whom, since when and until when',
+  examples: ['headgate pauses', 'headgate pauses --json'],
+  async run({ client, out }) {
+    const list = await fetchPauses(client);
+    await out.answer(list, () => (list.pauses.length === 0 ? ['nothing is paused'] : pauseLines(list.pauses)));
+  },
+});
+
 export const pauseCommands: readonly CommandDeclaration[] = [
   pauseCommand('plugin'),
   pauseCommand('pipeline'),
@@ -75,4 +85,5 @@ export const pauseCommands: readonly CommandDeclaration[] = [
   resumeCommand('plugin'),
   resumeCommand('pipeline'),
   resumeCommand('system'),
+  pausesCommand,
 ];
