@@ -1,14 +1,12 @@
 // Asks the running service for a dry run of a reload: the problems of the files on the service's disk, and the jobs that the
 // reload would hold.
+import type { QueuedJobs } from '../../actors/job/protocol.ts';
+import type { ReloadDryRun } from '../../service/reload.ts';
 import { exitStatus } from '../exit-status.ts';
 import type { Output } from '../output.ts';
 import type { Client } from './client.ts';
 
-type Trial = {
-  readonly errors: readonly string[];
-  readonly warnings: readonly string[];
-  readonly held: readonly { readonly plugin: string; readonly command: string; readonly jobs: number }[];
-};
+type Trial = ReloadDryRun & { readonly held: readonly QueuedJobs[] };
 
 /** Prints the findings; returns the exit status. */
 export async function dryRunReload(client: Client, out: Output): Promise<number> {

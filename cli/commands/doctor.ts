@@ -1,12 +1,10 @@
 // The command `headgate doctor`, which prints the checks of the running service and their results.
+import type { Check } from '../../service/doctor/doctor.ts';
 import { clientCommand } from '../client/connect.ts';
 import { exitStatus } from '../exit-status.ts';
 import { table } from '../terminal/table.ts';
 
-type Doctor = {
-  readonly status: string;
-  readonly checks: readonly { readonly name: string; readonly passed: boolean; readonly detail: string }[];
-};
+type Doctor = { readonly status: string; readonly checks: readonly Check[] };
 
 export const doctorCommand = clientCommand({
   usage: 'doctor',

@@ -22,9 +22,8 @@ import type { Inspection } from '../reads/inspection.ts';
 import { checkBackups } from './backups.ts';
 import { type ListenerCertificate, leftBehind } from './certificates.ts';
 import { exposedFiles } from './exposed-files.ts';
-import { checkPauses } from './pauses.ts';
+import { checkPauses, checkSchedules } from './pauses.ts';
 import { askedSandboxes, type SandboxCheck, type SandboxedPlugin } from './sandboxes.ts';
-import { checkSchedules } from './schedules.ts';
 import { checkTokens } from './tokens.ts';
 
 /**

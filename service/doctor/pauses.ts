@@ -1,9 +1,11 @@
-// The doctor's check of pauses: a pause that has lasted for a long time may have been forgotten.
+// The doctor's checks of pauses and schedules. A pause that has lasted for a long time may have been forgotten, and so may a schedule that has
+// paused itself, or that has been paused for a long time.
 import { isHalfOpen, type Pause, targetText } from '../../actors/job/records/pause.ts';
+import type { PausedSchedule } from '../../actors/schedule/views/schedules.ts';
 import { timestamp } from '../json/timestamp.ts';
 
-/** The check fails if a pause is older than this. */
-export const pauseHoursMax = 24;
+/** The checks fail if a pause is older than this. */
+const pauseHoursMax = 24;
 
 export function checkPauses(pauses: readonly Pause[], nowMs: number): { passed: boolean; detail: string } {
   const isTrying = (pause: Pause) => isHalfOpen(pause, nowMs * 1000);
@@ -17,4 +19,24 @@ export function checkPauses(pauses: readonly Pause[], nowMs: number): { passed: 
   });
   if (old.length === 0) return { passed: true, detail: detail.length === 0 ? 'none' : detail.join('; ') };
   return { passed: false, detail: `paused for more than ${pauseHoursMax} h: ${detail.join('; ')}` };
+}
+
+/** `warnings`: what the configuration on disk warns of, such as a time that is past. They do not make the check fail. */
+export function checkSchedules(
+  count: number,
+  paused: readonly PausedSchedule[],
+  warnings: string,
+  nowMs: number,
+): { passed: boolean; detail: string } {
+  const isForgotten = ({ pause: { by, sinceMs } }: PausedSchedule) =>
+    by === 'schedule' || nowMs - sinceMs > pauseHoursMax * 3_600_000;
+  const forgotten = paused.filter(isForgotten);
+  const noted = warnings === '' ? '' : `; ${warnings}`;
+  if (forgotten.length === 0)
+    return { passed: true, detail: `${count} schedules, ${paused.length} of them paused${noted}` };
+  const texts = forgotten.slice(0, 5).map(({ id, pause: { by, sinceMs, reason } }) => {
+    return `${id} by ${by} since ${timestamp(sinceMs * 1_000)}${reason === null ? '' : `: ${reason}`}`;
+  });
+  const more = forgotten.length > texts.length ? `; and ${forgotten.length - texts.length} more` : '';
+  return { passed: false, detail: `paused: ${texts.join('; ')}${more}${noted}` };
 }
