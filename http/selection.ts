@@ -61,25 +61,13 @@ export const whereSchema = Type.Object(
   { additionalProperties: false, description: 'A job must match all of these.' },
 );
 
-export type Where = {
-  readonly plugin?: string;
-  readonly command?: string;
+type IdFilter = 'job_id' | 'run' | 'root' | 'parent' | 'rerun_of';
+type NameFilter = 'plugin' | 'command' | 'pipeline' | 'submitted_by' | 'fingerprint';
+type TimeFilter = 'created_from' | 'created_to' | 'from' | 'to';
+
+export type Where = { readonly [Filter in IdFilter | NameFilter | TimeFilter | 'error' | 'query']?: string } & {
   readonly status?: Status | keyof typeof statusAliases;
-  readonly pipeline?: string;
-  readonly submitted_by?: string;
-  readonly job_id?: string;
-  readonly run?: string;
-  readonly root?: string;
-  readonly parent?: string;
-  readonly rerun_of?: string;
   readonly tag?: string | readonly string[];
-  readonly created_from?: string;
-  readonly created_to?: string;
-  readonly error?: string;
-  readonly fingerprint?: string;
-  readonly query?: string;
-  readonly from?: string;
-  readonly to?: string;
   readonly children?: boolean;
   readonly all?: true;
 };
