@@ -22,7 +22,7 @@ import { flag } from '../query.ts';
 import { refusalDetails, refusalProblem } from '../refusal.ts';
 import { type Answer, anyOf, type HttpCall, json, type Route, route } from '../route.ts';
 import { type Wait, waitedAnswer, waitNotes, waitOf, waitParameter } from '../wait.ts';
-import { answerAsItStands, jobSchema } from './jobs.ts';
+import { answerAsItStands, jobAnswers, jobSchema } from './jobs.ts';
 import { findPlugin } from './plugins.ts';
 import { runAndWait } from './synchronous-run.ts';
 import { submitAndWait, type WaitResult } from './waiting.ts';
@@ -91,13 +91,7 @@ const callPlugin = route({
   body: callBody,
   notes: `${waitNotes} ${idempotencyNotes}`,
   problems: ['unknown_plugin', 'unknown_command', 'invalid_payload', ...takingProblems],
-  answers: {
-    200: { description: 'With `wait`: the job, which has ended.', schema: jobSchema },
-    202: {
-      description: 'The job is on disk; with `wait`: the job in its current state.',
-      schema: Type.Union([accepted, jobSchema]),
-    },
-  },
+  answers: jobAnswers(accepted),
   find: ({ config, params, caller }) => findCommand(config, params.plugin, params.command, caller!),
   handle(call) {
     const { engine, config, found, body, caller } = call;

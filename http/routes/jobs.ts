@@ -6,7 +6,7 @@ import { rerunsCountedMax, rerunsListedMax } from '../../actors/job/records/reru
 import type { JobView } from '../../actors/job/views/job-view.ts';
 import type { ApiScope } from '../../config/section/scope.ts';
 import { formatId, type JobId, parseId } from '../../runtime/ids.ts';
-import { Type } from '../../runtime/schema-type.ts';
+import { type Schema, Type } from '../../runtime/schema-type.ts';
 import { isLongToShow, type JobDetail, jobParts, shownValueBytesMax } from '../../service/json/job.ts';
 import { type Answer, answerRead, smallAnswer } from '../answer.ts';
 import { type Caller, may } from '../auth.ts';
@@ -139,6 +139,15 @@ export const jobSchema = Type.Object({
   result: output,
   last_error: Type.Optional(Type.String()),
 });
+
+/** The answers of a call that makes a job: its document if the call has waited, otherwise `made`. */
+export function jobAnswers(made: Schema, job = 'job') {
+  const onDisk = `The ${job} is on disk; with \`wait\`: the ${job} in its current state.`;
+  return {
+    200: { description: `With \`wait\`: the ${job}, which has ended.`, schema: jobSchema },
+    202: { description: onDisk, schema: Type.Union([made, jobSchema]) },
+  };
+}
 
 const treeJobSchema = Type.Object({
   job_id: uuid,

@@ -24,7 +24,7 @@ import {
   idempotencyNotes,
   takingProblems,
 } from './execution.ts';
-import { findJob, isSettled, jobSchema } from './jobs.ts';
+import { findJob, isSettled, jobAnswers } from './jobs.ts';
 import { submitAndWait } from './waiting.ts';
 
 const rerunBody = Type.Object(
@@ -83,13 +83,7 @@ const rerunJob = route({
     'invalid_payload',
     ...takingProblems,
   ],
-  answers: {
-    200: { description: 'With `wait`: the new job, which has ended.', schema: jobSchema },
-    202: {
-      description: 'The new job is on disk; with `wait`: the new job in its current state.',
-      schema: Type.Union([rerunSchema, jobSchema]),
-    },
-  },
+  answers: jobAnswers(rerunSchema, 'new job'),
   find({ engine, params, config, caller }): FoundJob | HttpProblem {
     const job = findJob({ engine, params });
     if (isProblem(job)) return job;

@@ -18,7 +18,7 @@ import { refusalDetails } from '../refusal.ts';
 import { anyOf, type HttpCall, json, type Route, route } from '../route.ts';
 import { waitNotes, waitOf, waitParameter } from '../wait.ts';
 import { answerSubmitted, findCommand, idempotencyNotes, takingProblems } from './execution.ts';
-import { jobSchema } from './jobs.ts';
+import { jobAnswers } from './jobs.ts';
 import { waitFor } from './waiting.ts';
 
 const section = 'Control';
@@ -225,13 +225,7 @@ const runSchedule = route({
   query: { wait: waitParameter },
   body: Type.Object({}, { additionalProperties: false }),
   problems: ['unknown_schedule', 'unknown_plugin', 'unknown_command', 'unknown_pipeline', ...takingProblems],
-  answers: {
-    200: { description: 'With `wait`: the job, which has ended.', schema: jobSchema },
-    202: {
-      description: 'The job is on disk; with `wait`: the job in its current state.',
-      schema: Type.Union([runStarted, jobSchema]),
-    },
-  },
+  answers: jobAnswers(runStarted),
   find: findRunnable,
   async handle(call) {
     const { engine, found } = call;
