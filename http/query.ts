@@ -109,11 +109,11 @@ const noQuery: QueryReading = { kind: 'query', values: none };
 export function readQuery(text: string, parameters: Parameters): QueryReading {
   if (text === '') return noQuery;
   const values: { [name: string]: unknown } = {};
-  for (const pair of text.split('&')) {
+  for (const pair of text.replaceAll('+', ' ').split('&')) {
     if (pair === '') continue;
     const equals = pair.indexOf('=');
-    const name = decode(equals < 0 ? pair : pair.slice(0, equals));
-    const value = decode(equals < 0 ? '' : pair.slice(equals + 1));
+    const name = decoded(equals < 0 ? pair : pair.slice(0, equals));
+    const value = decoded(equals < 0 ? '' : pair.slice(equals + 1));
     if (name === undefined || value === undefined) return invalidQuery('the query has a bad percent-escape');
     const parameter = Object.hasOwn(parameters, name) ? parameters[name] : undefined;
     if (!parameter) return invalidQuery(`unknown query parameter ${JSON.stringify(name)}`);
@@ -135,9 +135,10 @@ export function invalidQuery(detail: string): HttpProblem {
   return problem('invalid_query', detail);
 }
 
-function decode(text: string): string | undefined {
+/** The text without percent-escapes; undefined if one of them is bad. */
+export function decoded(text: string): string | undefined {
   try {
-    return decodeURIComponent(text.replaceAll('+', ' '));
+    return decodeURIComponent(text);
   } catch {
     return undefined;
   }

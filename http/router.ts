@@ -1,4 +1,5 @@
 // Finds the routes of a path by its parts between slashes. A literal part takes precedence over a parameter.
+import { decoded } from './query.ts';
 import type { Method, Route } from './route.ts';
 
 const methods: readonly Method[] = ['GET', 'POST', 'DELETE'];
@@ -62,7 +63,7 @@ function search(root: PathNode, path: string): Match {
   for (let from = 1, slash = 0; slash >= 0; from = slash + 1) {
     slash = path.indexOf('/', from);
     const raw = path.slice(from, slash < 0 ? undefined : slash);
-    const segment = raw.includes('%') ? decode(raw) : raw;
+    const segment = raw.includes('%') ? decoded(raw) : raw;
     if (segment === undefined || segment.includes('\0')) return 'malformed';
     if (node === null) continue;
     const next: PathNode | undefined = node.literals.get(segment);
@@ -74,12 +75,4 @@ function search(root: PathNode, path: string): Match {
   const params: { [name: string]: string } = {};
   for (let i = 0; i < values.length; i++) params[node.names[i]!] = values[i]!;
   return { place: node.place, params };
-}
-
-function decode(segment: string): string | undefined {
-  try {
-    return decodeURIComponent(segment);
-  } catch {
-    return undefined;
-  }
 }

@@ -4,6 +4,7 @@
 // A mount over the hidden entry itself would not last: the kernel removes it when the entry is replaced. It also needs an entry that exists.
 import { type Dirent, existsSync, readdirSync, readlinkSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join } from 'node:path';
+import { linkAt } from './identity.ts';
 
 /** A directory that the program sees. `real`: its path on this machine, with links resolved. `shown`: its path in the sandbox. */
 export type ShownDirectory = { readonly real: string; readonly shown: string };
@@ -75,7 +76,7 @@ function entriesTo(path: string): Entry[] {
   while (rest.length > 0 && entries.length <= linksMax) {
     const name = rest.shift()!;
     const next = join(here, name);
-    const target = targetOf(next);
+    const target = linkAt(next);
     if (target !== null) {
       entries.push({ directory: here, name, isHidden: false });
       rest.unshift(...target.split('/'));
@@ -86,15 +87,6 @@ function entriesTo(path: string): Entry[] {
     }
   }
   return [...entries, { directory: dirname(here), name: basename(here), isHidden: true }];
-}
-
-/** The target of a link; null if the path is no link or does not exist. */
-function targetOf(path: string): string | null {
-  try {
-    return readlinkSync(path);
-  } catch {
-    return null;
-  }
 }
 
 /** The arguments that show the directory `real` at `path`, without the entries in `hidden`. A directory that cannot be listed is shown empty. */

@@ -124,7 +124,8 @@ export function pidNamespace(): string | null {
   return knownNamespace;
 }
 
-function linkAt(path: string): string | null {
+/** The target of a link; null if the path is no link or does not exist. */
+export function linkAt(path: string): string | null {
   try {
     return readlinkSync(path);
   } catch {
