@@ -16,12 +16,20 @@ const idleTickMs = 1_000;
 /** A thread ends after this time without a task. */
 export const idleMsMax = 10_000;
 
+/** The options of `ConcurrentFrames`, and of `WorkerFrames`. */
+export type FramesOptions = {
+  /** The number of threads of the host. */
+  readonly threads: number;
+  readonly data: { readonly generation: number; readonly plugins: readonly HostedPlugin[] };
+  readonly sender: HostSender;
+  /** Masks secrets in the error message of a thread that dies. */
+  readonly learned: LearnedMask;
+  /** Called when a thread cannot be stopped. */
+  readonly onStuck: () => void;
+};
+
 export class ConcurrentFrames {
-  readonly #data: { readonly generation: number; readonly plugins: readonly HostedPlugin[] };
-  readonly #heapMb: number;
-  readonly #sender: HostSender;
-  readonly #learned: LearnedMask;
-  readonly #onStuck: () => void;
+  readonly #options: FramesOptions;
   /** The threads that take frames, by plugin, command and runner. */
   readonly #taking = new Map<string, RunnerThread>();
   /** All threads, including those that take no more frames. */
@@ -29,19 +37,8 @@ export class ConcurrentFrames {
   readonly #clock = new Alarm(() => this.#tick());
   #isClosing = false;
 
-  constructor(
-    threads: number,
-    generation: number,
-    plugins: readonly HostedPlugin[],
-    sender: HostSender,
-    learned: LearnedMask,
-    onStuck: () => void,
-  ) {
-    this.#data = { generation, plugins };
-    this.#heapMb = heapMb(threads);
-    this.#sender = sender;
-    this.#learned = learned;
-    this.#onStuck = onStuck;
+  constructor(options: FramesOptions) {
+    this.#options = options;
   }
 
   get idle(): boolean {
@@ -79,13 +76,14 @@ export class ConcurrentFrames {
     const release = () => {
       if (this.#taking.get(key) === thread) this.#taking.delete(key);
     };
-    const thread = new RunnerThread(this.#data, this.#heapMb, this.#sender, this.#learned, {
+    const { threads, data, sender, learned, onStuck } = this.#options;
+    const thread = new RunnerThread(data, heapMb(threads), sender, learned, {
       onSpent: release,
-      onStuck: this.#onStuck,
+      onStuck,
       onGone: reason => {
         release();
         this.#threads.delete(thread);
-        if (reason !== null && !this.#isClosing) this.#sender.replaced(reason);
+        if (reason !== null && !this.#isClosing) sender.replaced(reason);
       },
     });
     this.#threads.add(thread);

@@ -63,12 +63,13 @@ function die(): void {
 
 function configure({ generation, plugins }: Configure): void {
   if (generations.has(generation)) return;
+  const onStuck = () => {
+    writeSync(2, 'a plugin thread cannot be stopped\n');
+    die();
+  };
+  const { threads } = setup;
   const workers =
-    FramesOfThreads &&
-    new FramesOfThreads(setup.threads, generation, plugins, sender, learned, () => {
-      writeSync(2, 'a plugin thread cannot be stopped\n');
-      die();
-    });
+    FramesOfThreads && new FramesOfThreads({ threads, data: { generation, plugins }, sender, learned, onStuck });
   generations.set(generation, { plugins, workers });
   current = generation;
   processes.retire(plugins);

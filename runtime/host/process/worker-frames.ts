@@ -5,9 +5,10 @@ import { Alarm } from '../../alarm.ts';
 import type { FrameHead } from '../wire/frame.ts';
 import type { LearnedMask } from '../wire/mask.ts';
 import { outcomeOfRun } from '../wire/outcome-message.ts';
-import type { HostedPlugin, ReturnReason } from '../wire/plugin-host.ts';
+import type { ReturnReason } from '../wire/plugin-host.ts';
 import { resultOfFailure, type TaskResult, timeOutReason } from '../wire/response.ts';
 import { SharedFrame } from '../wire/shared-frame.ts';
+import type { FramesOptions } from './concurrent-frames.ts';
 import type { HostSender } from './host-sender.ts';
 import { ThreadPool } from './pool.ts';
 import { cancelMsMax, heapMb, reasonOf } from './thread-end.ts';
@@ -53,7 +54,6 @@ type ThreadFrame = {
 export class WorkerFrames {
   readonly #threads: number;
   readonly #sender: HostSender;
-  /** Masks secrets in the error message of a thread that dies. */
   readonly #learned: LearnedMask;
   readonly #pool: ThreadPool;
   /** All unfinished frames. */
@@ -65,27 +65,16 @@ export class WorkerFrames {
   readonly #held = new Map<number, NodeJS.Timeout>();
   readonly #clock = new Alarm(() => this.#tick());
 
-  constructor(
-    threads: number,
-    generation: number,
-    plugins: readonly HostedPlugin[],
-    sender: HostSender,
-    learned: LearnedMask,
-    onStuck: () => void,
-  ) {
+  constructor({ threads, data, sender, learned, onStuck }: FramesOptions) {
     this.#threads = threads;
     this.#sender = sender;
     this.#learned = learned;
-    this.#pool = new ThreadPool(
-      threads,
-      { generation, plugins },
-      {
-        onAllStarted: () => this.#release([...this.#held.keys()]),
-        onLateOutcome: late => sender.written(late.frameId, late.written),
-        onThreadReplaced: reason => sender.replaced(learned.text(reason)),
-        onStuck,
-      },
-    );
+    this.#pool = new ThreadPool(threads, data, {
+      onAllStarted: () => this.#release([...this.#held.keys()]),
+      onLateOutcome: late => sender.written(late.frameId, late.written),
+      onThreadReplaced: reason => sender.replaced(learned.text(reason)),
+      onStuck,
+    });
   }
 
   get idle(): boolean {
