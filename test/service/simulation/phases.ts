@@ -1,11 +1,13 @@
 // What must hold for the phases and deadlines of runs, whatever fails.
 import { pipelinePlugin, readPhaseError } from '../../../actors/job/records/job.ts';
+import { readUs } from '../../../actors/job/records/journal.ts';
 import { readRunDeadlineKey } from '../../../actors/pipeline/records/run-deadline.ts';
-import { formatId } from '../../../runtime/ids.ts';
+import { blockKeyBytes, blockOf, formatId, jobId } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import type { Pipeline, Step } from '../../unit/actors/pipeline/naive.ts';
 import { holds } from './broken.ts';
 import { type Commits, errorOf, type KnownJob } from './commits.ts';
+import type { Poison } from './poison.ts';
 import type { Authored } from './setup.ts';
 import type { Jobs } from './taken-over.ts';
 
@@ -16,10 +18,12 @@ export function isLimited(commits: Commits, inForce: { at(commit: number): Gener
   const { plugin, command, group } = run;
   if (plugin !== pipelinePlugin) return false;
   if (group.options?.deadlineMs !== undefined) return true;
+  const caller = group.run && commits.find(formatId(group.run.run))!;
+  const isTimed = (pipeline: Pipeline) => callsInTime(allSteps(pipeline as Authored), command);
+  if (caller && inForce.at(firstOf(commits, caller).commit).some(pipelines => pipelines.some(isTimed))) return true;
   return inForce.at(firstOf(commits, run).commit).some(pipelines => {
     const { deadline, on_failure, finally: last } = definitionOf(pipelines, command) ?? {};
-    if (deadline !== undefined || on_failure !== undefined || last !== undefined) return true;
-    return group.run !== null && pipelines.some(pipeline => callsInTime(allSteps(pipeline as Authored), command));
+    return deadline !== undefined || on_failure !== undefined || last !== undefined;
   });
 }
 
@@ -48,16 +52,23 @@ function definitionOf(pipelines: readonly Pipeline[], name: string): Authored | 
   return pipelines.find(pipeline => pipeline.name === name) as Authored | undefined;
 }
 
-/** Between turns, an alarm must be set no later than the first deadline. `damaged`: the roots of trees with an undecodable record. */
+/** Between turns, an alarm must be set no later than the first timer and the first deadline, except those of undecodable records. */
 export function deadlinesHold(
   store: Reader,
   alarmUs: number | null,
   commits: Commits,
-  damaged: ReadonlySet<string>,
+  poison: Pick<Poison, 'has' | 'roots'>,
 ): void {
+  for (const key of store.keys('timers', {})) {
+    const id = jobId(key.subarray(9, 9 + blockKeyBytes), 0);
+    if (poison.has('open', blockOf(id))) continue;
+    const isAwaited = alarmUs !== null && alarmUs <= readUs(key);
+    holds(isAwaited, () => `nobody comes back for the timer of ${formatId(id)} at ${readUs(key)}`);
+    break;
+  }
   for (const key of store.keys('run_deadlines', {})) {
     const { run, deadline } = readRunDeadlineKey(key)!;
-    if (damaged.has(commits.rootOf(run))) continue;
+    if (poison.roots.has(commits.rootOf(run))) continue;
     const isAwaited = alarmUs !== null && alarmUs <= deadline[0];
     holds(isAwaited, () => `nobody comes back to stop the run ${formatId(run)} at ${deadline[0]}`);
     return;

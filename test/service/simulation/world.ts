@@ -330,7 +330,7 @@ export class World {
     this.#vault.settle();
     // If a turn is due, open jobs may not all have been read back after a start.
     if (!ledger.isDue) this.#commits.compareGauges(ledger.gauges);
-    if (!ledger.isDue) deadlinesHold(this.#store, ledger.alarmUs, this.#commits, this.#poison.roots);
+    if (!ledger.isDue) deadlinesHold(this.#store, ledger.alarmUs, this.#commits, this.#poison);
     if (this.#dice.chance(0.1) && !ledger.isDue) hostsHold(this.#surroundings);
     if (this.#dice.chance(0.002)) this.#commits.all();
   }
