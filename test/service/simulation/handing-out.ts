@@ -1,11 +1,14 @@
 // What must hold for each frame that is sent to a host, and for all frames that hosts have.
+import { decodeHold } from '../../../actors/job/records/hold.ts';
 import type { Config, PluginInstance } from '../../../config/config.ts';
 import { parseId } from '../../../runtime/ids.ts';
+import { readable } from '../../../runtime/store/set-aside.ts';
 import type { Store } from '../../../runtime/store/store.ts';
 import { holds } from './broken.ts';
 import type { CancelModel } from './cancel-model.ts';
 import type { Commits } from './commits.ts';
 import type { HeldFrame, Hosts } from './hosts.ts';
+import { openIn } from './remembered.ts';
 import type { VaultModel } from './vault-model.ts';
 
 type Surroundings = {
@@ -74,8 +77,9 @@ function underWayIn({ frame, tasks, over }: HeldFrame): number {
 }
 
 /** Hosts must hold exactly the jobs that are running by the records on disk. Called when no turn is due. */
-export function hostsHold({ commits, cancels, hosts }: Pick<Surroundings, 'commits' | 'cancels' | 'hosts'>): void {
+export function hostsHold({ store, commits, cancels, hosts }: Surroundings): void {
   cancels.nothingWaits();
+  holdsHaveJobs(store);
   const held = new Set(
     hosts.held.flatMap(({ tasks, over }) => tasks.filter((_, k) => !over.has(k)).map(({ id }) => id)),
   );
@@ -83,4 +87,18 @@ export function hostsHold({ commits, cancels, hosts }: Pick<Surroundings, 'commi
     holds(held.delete(id), () => `the job ${id} is running, but no host has it`);
   }
   holds(held.size === 0, () => `hosts hold ${[...held].join(', ')}, which the disk does not say`);
+}
+
+/** A stored hold must concern an open job. */
+function holdsHaveJobs(store: Store): void {
+  for (const hold of store.scan('holds', {})) {
+    const { plugin, command } = decodeHold(hold.key, hold.value)!;
+    const isHeld = ({ key, value }: { readonly key: Uint8Array; readonly value: Uint8Array }) => {
+      // An undecodable record may have such a job.
+      const open = readable(() => openIn(key, value));
+      return !open || (open.plugin === plugin && (command === null || open.command === command));
+    };
+    const hasJob = Array.from(store.scan('open', {})).some(isHeld);
+    holds(hasJob, () => `the hold of ${plugin}/${command ?? ''} stays, and no job of it is open`);
+  }
 }
