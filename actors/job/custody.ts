@@ -1,7 +1,7 @@
 // The custody (records/retry.ts) of an attempt that has left its block, and how it changes. In the table, `it` is the attempt.
 //
 //   event                                           custody       next
-//   a frame takes it                                waiting       sent, or sentAlone if the frame has no other job
+//   a frame takes it                                waiting       sent, or sentAlone if the frame has no other job and is not behind many
 //                                                   suspect       sentAlone
 //   it ends                                         in flight     the job ends, or its next attempt is waiting
 //   it is returned unstarted                        in flight     waiting, or suspect if it was in quarantine

@@ -212,7 +212,7 @@ export class Dispatcher {
     const runner = hasRunners ? command.runners.free(slot.threads, command.concurrency) : -1;
     // `#send` may end the jobs of the frame instead of sending them (`#failRevoked`), so the frame has at most `#movesLeft` jobs.
     const max = Math.min(tasksMax(lane, command, slots, runner), this.#movesLeft);
-    const frame = pickFrame(this.#state, turn, lane, command, this.#outstanding.nextId(), max, runner);
+    const frame = pickFrame(this.#state, turn, lane, command, slot, this.#outstanding.nextId(), max, runner);
     this.#send(turn, slot, frame);
     return true;
   }

@@ -3,7 +3,7 @@
 import type { PluginHost, Runtime } from '../../../runtime/host/wire/plugin-host.ts';
 import type { JobFrame } from './job-frame.ts';
 import type { CommandLane, Lane } from './lane.ts';
-import { frameTasksMax, frameUsTarget, programsUsTarget } from './pace.ts';
+import { framesPerPlace, frameTasksMax, frameUsTarget, fullShare, programsUsTarget } from './pace.ts';
 
 /**
  * The maximum number of hosts for programs that each run one attempt. Such a host may run many programs at once. The start of a program
@@ -14,8 +14,8 @@ export const programHostsMax = 4;
 /** The maximum number of quarantine hosts, each of which runs one job at a time. */
 export const quarantineHostsMax = 4;
 
-/** How many frames a place may have if all frames of the slot are short: one runs, and one waits behind it. */
-const framesPerPlace = 2;
+/** How many frames a place of the main host may have if they are small: a small frame counts as a part of a full one. */
+const smallFramesPerPlace = 16;
 
 export type HostSlotName =
   | 'main'
@@ -34,6 +34,8 @@ export type HostSlot = {
   readonly runtimes: readonly Runtime[];
   /** How many threads the host has, or how many programs it may run at once. In the slot `concurrent`: per command. */
   readonly threads: number;
+  /** The maximum number of frames, however small. */
+  readonly framesMax: number;
   /** A frame that is expected to take at most this time is short: another frame may wait behind it. */
   readonly shortUs: number;
   /** Whether each thread or process runs several jobs at once. */
@@ -58,11 +60,11 @@ function emptySlot(
   isConcurrent = false,
 ): HostSlot {
   const fresh = { host: null, frames: new Map(), slow: 0, congested: false, busyRunners: 0 };
-  return { name, runtimes, threads, shortUs, isConcurrent, ...fresh };
+  return { name, runtimes, threads, framesMax: framesPerPlace * threads, shortUs, isConcurrent, ...fresh };
 }
 
 export function mainSlot(threads: number): HostSlot {
-  return emptySlot('main', ['worker'], threads, frameUsTarget);
+  return { ...emptySlot('main', ['worker'], threads, frameUsTarget), framesMax: smallFramesPerPlace * threads };
 }
 
 /** The slot for persistent processes. One host is faster than two would be, because it knows all idle and all crashed processes. */
@@ -112,13 +114,15 @@ export function freeSlotFor(slots: readonly HostSlot[], command: CommandLane): H
 }
 
 /**
- * Whether the slot has room for a frame of the command. A slot takes one frame per place. It takes a second one per place if all
- * frames, including this one, are short, and if the host is not congested.
+ * Whether the slot has room for a frame of the command. A slot takes one frame per place. If all frames, including this one, are short, and
+ * if the host is not congested, it takes as many as make `framesPerPlace` full frames per place, and at most `framesMax`.
  */
 function hasRoom(slot: HostSlot, command: CommandLane): boolean {
-  const out = slot.frames.size;
-  if (out < slot.threads) return true;
-  return isShort(slot, command) && slot.slow === 0 && !slot.congested && out < framesPerPlace * slot.threads;
+  if (slot.frames.size < slot.threads) return true;
+  if (!isShort(slot, command) || slot.slow > 0 || slot.congested || slot.frames.size >= slot.framesMax) return false;
+  let taken = 0;
+  for (const { share } of slot.frames.values()) taken += share;
+  return taken < framesPerPlace * slot.threads * fullShare;
 }
 
 /**

@@ -11,6 +11,7 @@ import type { OpenAttempt } from '../open-attempt.ts';
 import { groupOf } from '../records/block.ts';
 import type { OpenBlock } from '../records/open.ts';
 import type { CommandLane, Lane } from './lane.ts';
+import { framesPerPlace, fullShare } from './pace.ts';
 
 /** A frame whose payloads have at least this size gets no further job. */
 export const frameBytesMax = 2 ** 20;
@@ -30,16 +31,25 @@ export type JobFrame = {
   readonly deadlineMs: number;
   /** Whether the frame is expected to take too long for another one to wait behind it (host-slot.ts). Set at dispatch. */
   slow: boolean;
+  /** How much of a full frame it is, in jobs or in bytes: at most `fullShare`. A frame that may have only one job is full. */
+  readonly share: number;
   readonly sentUs: number;
   readonly ids: Uint8Array;
 };
 
-/** Makes a frame of the lane's next waiting jobs, at most `tasksMax`. `runner`: the number of the runner that runs them; -1: no runner. */
+/** What a frame needs to know of its slot (host-slot.ts). */
+type Slot = { readonly frames: ReadonlyMap<number, unknown>; readonly threads: number };
+
+/**
+ * Makes a frame of the lane's next waiting jobs, at most `tasksMax`, for this slot. `runner`: the number of the runner that runs them; -1: no
+ * runner.
+ */
 export function pickFrame(
   state: JobState,
   turn: Turn,
   lane: Lane,
   command: CommandLane,
+  slot: Slot,
   frameId: number,
   tasksMax: number,
   runner: number,
@@ -83,7 +93,14 @@ export function pickFrame(
     takeNext();
     isComplete = jobs.length >= sizeMax || bytes >= frameBytesMax;
   }
-  return frameOf(state, turn, lane, command, frameId, jobs, runner);
+  const isFull = !command.retrySafe || jobs[0]!.custody === 'suspect';
+  const part = isFull ? 1 : Math.min(1, Math.max(jobs.length / sizeMax, bytes / frameBytesMax));
+  // A whole number: with a fraction, frames would have several forms in memory, and a job would cost 0.2 µs more.
+  const share = Math.ceil(part * fullShare);
+  // If the service dies, a job that is alone in its frame is charged, unless the frame waited behind many: the job has probably not started.
+  const hasWaited = runner < 0 && !isFull && slot.frames.size >= framesPerPlace * slot.threads;
+  const custody = jobs.length === 1 && !hasWaited ? 'sentAlone' : 'sent';
+  return frameOf(state, turn, lane, command, frameId, jobs, runner, custody, share);
 }
 
 /** Makes a frame of these jobs, and records that a host has them. */
@@ -95,10 +112,11 @@ export function frameOf(
   id: number,
   waiting: readonly OpenAttempt[],
   runner: number,
+  custody: 'sent' | 'sentAlone',
+  share: number,
 ): JobFrame {
   const { nowUs } = turn;
   const ids = Buffer.allocUnsafeSlow(waiting.length * jobIdBytes);
-  const custody = waiting.length === 1 ? 'sentAlone' : 'sent';
   const jobs = waiting.map((job, task) => {
     const { open, index } = job;
     writeJobId(ids, task * jobIdBytes, open.keyBytes, index);
@@ -108,7 +126,8 @@ export function frameOf(
   const reported = new Uint8Array(jobs.length);
   const unreportedCount = jobs.length;
   const deadlineMs = timeoutOf(state, waiting[0]!.open) ?? command.deadlineMs;
-  return { id, lane, command, jobs, reported, unreportedCount, runner, deadlineMs, slow: false, sentUs: nowUs, ids };
+  const [slow, sentUs] = [false, nowUs];
+  return { id, lane, command, jobs, reported, unreportedCount, runner, deadlineMs, slow, share, sentUs, ids };
 }
 
 /** The time limit that a step sets for each attempt of the block's jobs. Undefined: the command's time limit applies. */

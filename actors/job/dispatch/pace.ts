@@ -4,6 +4,10 @@ export const frameUsTarget = 2_000;
 /** The target time of a frame of programs. A shorter frame would have only a few programs, and each frame costs a commit. */
 export const programsUsTarget = 20_000;
 export const frameTasksMax = 512;
+/** How many full frames a place of a host may have if all its frames are short: one runs, and one waits behind it. */
+export const framesPerPlace = 2;
+/** The share of a full frame (`JobFrame.share`). */
+export const fullShare = 1_000;
 /** Each measurement enlarges the frames at most by this factor, which limits the cost of a wrong estimate. */
 const growth = 8;
 /** The weight of the newest measurement in a falling estimate. */

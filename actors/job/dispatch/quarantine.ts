@@ -10,6 +10,7 @@ import { type HostSlot, quarantineSlots, singleJobSlot } from './host-slot.ts';
 import { frameOf, type JobFrame } from './job-frame.ts';
 import type { Lane } from './lane.ts';
 import type { OutstandingFrames } from './outstanding-frames.ts';
+import { fullShare } from './pace.ts';
 import { isAtLimit } from './round-robin.ts';
 
 /** A plugin is isolated when this many hosts have died within the window, each with a job of the plugin as its only job. */
@@ -84,7 +85,8 @@ export class Quarantine {
         const lane = this.#state.lane(open.plugin);
         const command = lane.command(open.command)!;
         this.#state.load(open);
-        send(slot, frameOf(this.#state, turn, lane, command, this.#outstanding.nextId(), [job], -1));
+        const id = this.#outstanding.nextId();
+        send(slot, frameOf(this.#state, turn, lane, command, id, [job], -1, 'sentAlone', fullShare));
       }
       if (slot.host && this.#state.suspects.every(job => this.#isHeld(job))) this.#closeIfIdle(turn, slot);
     }

@@ -7,8 +7,9 @@ import { pack, unpack } from '../../../runtime/packing.ts';
  *
  * - `waiting`: it waits to be dispatched, or for the time of a retry.
  * - `suspect`: it waits and will run alone, because it may end its host.
- * - `sent`: a host has it, in a frame with others. If the service is killed, the attempt may not have started, and is not charged.
- * - `sentAlone`: a host has it, alone in its frame. If the service is killed, the attempt counts as started, and is charged.
+ * - `sent`: a host has it, in a frame with others or behind many frames. If the service is killed, the attempt may not have started, and is
+ *   not charged.
+ * - `sentAlone`: a host has it, otherwise alone in its frame. If the service is killed, the attempt counts as started, and is charged.
  * - `lost`: it was alone in its frame when the service ended. It waits until the configuration has its command again, because the command
  *   determines whether the job may run again.
  */

@@ -1,7 +1,7 @@
 // Which host gets a frame, and when: the capacity for programs is divided among a few hosts, and some plugins run alone.
 import { expect, it, test } from 'vitest';
 import { framesIn, freeSlotFor, programSlots } from '../../../../../actors/job/dispatch/host-slot.ts';
-import { calm, config, dice, plugin, Simulation } from '../simulator.ts';
+import { calm, command, config, dice, plugin, Simulation } from '../simulator.ts';
 
 const program = plugin('program', { manifest: { ...plugin('program').manifest, runtime: 'process' } });
 const slow = { pace: { frameUs: Number.POSITIVE_INFINITY } } as Parameters<typeof freeSlotFor>[1];
@@ -61,6 +61,59 @@ it.each([
   for (let n = 0; n < queued; n++) world.submit('program', 'handle', {});
   world.turn();
   expect(world.held.map(({ frame }) => frame.payloads.length)).toEqual(frames);
+});
+
+/** A world with two commands, of which a full frame has 64 jobs. */
+function twoCommands(retrySafe = true): Simulation {
+  const commands = ['one', 'other'].map(name => command(name, { retrySafe }));
+  const world = new Simulation(config([plugin('echo', {}, commands)]), calm, dice(1));
+  world.runUs = 2_000 / 64;
+  for (const { name } of commands) world.submit('echo', name, ...Array.from({ length: 200 }, () => ({})));
+  world.run();
+  world.runs.length = 0;
+  return world;
+}
+
+/** The commands in turn, `jobs` of each in a turn. Returns the numbers of jobs of the frames that hosts have then. */
+function submitInTurn(world: Simulation, jobs: number, turns: number): number[] {
+  for (let turn = 0; turn < turns; turn++) {
+    world.submit('echo', turn % 2 === 0 ? 'one' : 'other', ...Array.from({ length: jobs }, () => ({})));
+    world.turn();
+  }
+  return world.held.map(({ frame }) => frame.payloads.length);
+}
+
+it.each([
+  { jobs: 64, frames: 4, what: 'two full frames' },
+  { jobs: 32, frames: 8, what: 'four that are half full' },
+  { jobs: 2, frames: 32, what: 'sixteen small ones' },
+  { jobs: 1, frames: 32, what: 'sixteen with one job' },
+])('a place has up to $what', ({ jobs, frames }) => {
+  const world = twoCommands();
+  expect(submitInTurn(world, jobs, 40)).toEqual(Array(frames).fill(jobs));
+  world.run();
+  expect(world.runs).toHaveLength(40 * jobs);
+});
+
+it('starts the jobs of a plugin in the order of acceptance, whatever their commands', () => {
+  const world = twoCommands();
+  submitInTurn(world, 2, 40);
+  const ids = world.held.map(({ frame }) => Buffer.from(frame.ids).toString('hex')).join('');
+  expect(ids.match(/.{32}/g)!.toSorted().join('')).toBe(ids);
+  expect(new Set(world.held.map(({ frame }) => frame.command)).size).toBe(2);
+});
+
+it('a place has no further frame with a job that must not run twice', () => {
+  expect(submitInTurn(twoCommands(false), 1, 40)).toEqual([1, 1, 1, 1]);
+});
+
+it('charges no job for the death of the service that waited behind many frames', () => {
+  const world = twoCommands();
+  submitInTurn(world, 1, 40);
+  world.start();
+  world.run();
+  const attempts = world.runs.map(({ attempt }) => attempt);
+  expect(attempts.toSorted()).toEqual([...Array(36).fill(1), ...Array(4).fill(2)]);
 });
 
 it.each(['removed', 'another plugin'])('runs no two jobs at once of a plugin whose instance is %s now', change => {
