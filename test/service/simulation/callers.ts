@@ -222,6 +222,7 @@ export class Callers {
     if (cancel === null) return [];
     const reason = this.#dice.pick([null, 'enough']);
     const force = this.#dice.chance(0.2);
+    if (force) this.#cancels.forced.add(cancel.id);
     const message = { kind: 'cancel', id: parseId(cancel.id)!, by: 'x', reason, detached: cancel.detached, force };
     return [this.#send({ kind: 'cancel', cancel }, 'job', message, null, 0)];
   }

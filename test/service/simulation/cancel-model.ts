@@ -22,6 +22,8 @@ export class CancelModel {
   readonly #isDamaged: (id: string) => boolean;
   readonly #isLimited: (run: KnownJob) => boolean;
   readonly #asked = new Set<string>();
+  /** Jobs and runs for which somebody has requested a forced cancel. */
+  readonly forced = new Set<string>();
   /** Runs for which somebody has requested a detached cancel, and those of them whose cancel was answered. */
   readonly #detached = new Set<string>();
   readonly #surelyDetached = new Set<string>();
@@ -120,9 +122,17 @@ export class CancelModel {
     return this.#around(job.id, id => this.#isEnded(id)) !== null || this.isDetached(job);
   }
 
-  /** As `isAsked`, without the cancels of runs around the job that do not reach it, because it belongs to `finally`. */
+  /**
+   * As `isAsked`, without the cancels of runs around the job that do not reach it, because it belongs to `finally`. Only a forced cancel of the
+   * run reaches its `finally`.
+   */
   #isReached(job: KnownJob): boolean {
-    return this.#around(job.id, id => this.#isEnded(id), true) !== null || this.isDetached(job);
+    for (let at: string | null = job.id; at !== null; ) {
+      if (this.#isEnded(at)) return true;
+      const run = this.#runOf(at);
+      at = run !== null && this.#isLast(at) && !this.forced.has(run) ? null : run;
+    }
+    return this.isDetached(job);
   }
 
   #isEnded(id: string): boolean {
