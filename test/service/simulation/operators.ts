@@ -174,7 +174,7 @@ export class Operators {
   /**
    * Called when nothing is left to do but to wait for an alarm (`hasAlarm`). If only the service is paused, no phase of a cancelled run may be
    * held. Pauses end by themselves, if they have an end, and no job may wait for a half-open breaker. Returns a target to resume, or null.
-   * `waiting`: the number of jobs and runs that wait.
+   * `waiting`: the number of jobs that wait to be handed out.
    */
   quiet(nowUs: number, hasAlarm: boolean, waiting: number): PauseTarget | null {
     const paused = Array.from(this.#reader.scan('pauses', {}), ({ key, value }) => decodePause(key, value)!);
@@ -193,7 +193,7 @@ export class Operators {
       );
     if (lasting[0]) return lasting[0];
     const [breaker] = paused;
-    holds(!breaker || waiting === 0, () => `${waiting} jobs and runs wait for ${name(pauseKey(breaker!))}`);
+    holds(!breaker || waiting === 0, () => `${waiting} jobs wait for ${name(pauseKey(breaker!))}`);
     return breaker ?? null;
   }
 

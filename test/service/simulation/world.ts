@@ -367,7 +367,7 @@ export class World {
         this.#admit(false);
       } else if (this.#hosts.held.length > 0) this.#report();
       else {
-        const waiting = this.#poison.roots.size > 0 ? 0 : this.#unsettled;
+        const waiting = this.#poison.roots.size > 0 ? 0 : this.#ledger.gauges.get('queued');
         const isQuiet = alarmUs === null || alarms > pausedAlarmsMax;
         const paused = isQuiet && this.#operators.quiet(this.#nowUs, alarmUs !== null, waiting);
         if (paused) this.#ledger.deliver('job', this.#operators.resume(paused));
