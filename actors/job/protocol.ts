@@ -230,7 +230,9 @@ export interface PipelineCalls {
   /** Ends a delayed run as cancelled, with this error. */
   endDelayed(run: JobId, error: string): void;
   isOpen(run: JobId): boolean;
-  /** The run that called this run, and whose cancel applies to this run. Null: no run called this run, or this run is not open or is in `finally`. */
+  /**
+   * The run that called this run, and whose cancel applies to this run. Null: no run called this run, or this run has ended or is in `finally`.
+   */
   callerOf(run: JobId): JobId | null;
   /** The phase that the run is in. Null: the run is in its main part, or is not open. */
   phaseOf(run: JobId): RunPhase | null;

@@ -1,7 +1,7 @@
 // The pipeline actor is the only writer of runs. When jobs settle, it moves their runs on and creates the next jobs.
 import type { Config } from '../../config/config.ts';
 import type { Body } from '../../runtime/host/wire/outcome.ts';
-import { formatId, indexOf, type JobId } from '../../runtime/ids.ts';
+import { blockOf, formatId, indexOf, type JobId } from '../../runtime/ids.ts';
 import { PackedList } from '../../runtime/packed-list.ts';
 import { packedEmpty } from '../../runtime/packing.ts';
 import type { Reader } from '../../runtime/store/store.ts';
@@ -15,6 +15,7 @@ import {
   type SubmitReply,
 } from '../job/protocol.ts';
 import { findBlock } from '../job/records/block.ts';
+import { groupIn } from '../job/records/cancel.ts';
 import { rootGroup } from '../job/records/job.ts';
 import { keyText } from '../job/records/open.ts';
 import { acceptedOptions, isLater } from '../job/records/options.ts';
@@ -229,7 +230,10 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
     isOpen: id => runOf(id) !== undefined,
     callerOf(id) {
       const run = runOf(id);
-      return run?.outer && run.phase?.name !== 'finally' ? run.outer.run : null;
+      if (run) return run.outer && run.phase?.name !== 'finally' ? run.outer.run : null;
+      // If the run's record is unusable, jobs of the run may still wait. A cancel of the caller must reach them.
+      if (!table.setAside.has('runs', id)) return null;
+      return table.setAside.read('blocks', blockOf(id), () => groupIn(store, id))?.run?.run ?? null;
     },
     phaseOf: id => runOf(id)?.phase ?? null,
     exemptSince: id => exemptSince(runOf(id), runOf),

@@ -233,6 +233,26 @@ it('runs a rescheduled job whose new time cannot be decoded at its original time
   expect(ledger.setAsideRecords).toMatchObject([{ table: 'rescheduled' }]);
 });
 
+it('starts no job of a called run with an unusable record after its caller was cancelled', async () => {
+  const ledger = new Ledger([...piped, { name: 'outer', steps: [{ call: 'piped' }] }], ['echo', 'step']);
+  const target = { kind: 'plugin', name: 'step', command: null } as const;
+  const pause = { ...target, reason: null, by: 'test', untilUs: null, rejects: false };
+  ledger.lifecycle.loop.deliver('job', { kind: 'pause', replyTo: { ask: -1 }, pause });
+  const asked = ledger.startRun('outer', {});
+  ledger.run();
+  const outer = idOf(ledger, asked);
+  const [, called] = Array.from(ledger.store.keys('runs', {}), key => Buffer.from(key));
+  ledger.change(batch => batch.put('runs', called!, Buffer.of(0x93)));
+  ledger.start();
+  await ledger.rest();
+  ledger.lifecycle.loop.deliver('job', { kind: 'cancel', replyTo: { ask: -2 }, id: outer, by: 'test', reason: null });
+  ledger.run();
+  ledger.lifecycle.loop.deliver('job', { kind: 'resume', replyTo: { ask: -3 }, target, by: 'test' });
+  await works(ledger);
+  expect(ledger.of('step')).toEqual([]);
+  expect(ledger.setAsideRecords).toMatchObject([{ table: 'runs', key: called!.toString('hex') }]);
+});
+
 // Such runs could not end, because their ends could not be recorded.
 it.each([false, true])('sets aside runs of a block whose open record cannot be decoded (begun: %s)', async isBegun => {
   const ledger = new Ledger(piped, ['echo', 'step']);
