@@ -318,9 +318,9 @@ export class Dispatcher {
     const culpritKnown = held.reduce((tasks, frame) => tasks + frame.unreportedCount, 0) === 1;
     if (culpritKnown) this.quarantine.endedHost(turn, held[0]!.lane);
     const body = encodeBody({ error: Buffer.from(`the plugin host ended while the job ran: ${reason}`) });
-    for (const frame of held) {
-      // Without a runner, the jobs of a frame run one after another, so the first one that has not ended is the likely culprit.
-      let isLikely = frame.runner < 0;
+    for (const [place, frame] of held.entries()) {
+      // Each place ran one of the oldest frames and, if there is no runner, the first job of that frame that has not ended.
+      let isLikely = frame.runner < 0 && place < slot.threads;
       for (const task of unreported(frame)) {
         countReported(this.#state, slot, frame, task);
         const job = frame.jobs[task]!;

@@ -107,7 +107,17 @@ it('a place has no further frame with a job that must not run twice', () => {
   expect(submitInTurn(twoCommands(false), 1, 40)).toEqual([1, 1, 1, 1]);
 });
 
-it('charges no job for the death of the service that waited behind many frames', () => {
+it('first runs the jobs again that were probably running when their host died', () => {
+  const world = twoCommands();
+  submitInTurn(world, 1, 40);
+  const sent = world.held.map(({ frame }) => Buffer.from(frame.ids).toString('hex'));
+  world.kill('main');
+  world.turn();
+  const again = world.held.filter(({ slot }) => slot.startsWith('quarantine-'));
+  expect(again.map(({ frame }) => Buffer.from(frame.ids).toString('hex')).toSorted()).toEqual(sent.slice(0, 2));
+});
+
+it('does not charge a job that waited behind many frames when the service died', () => {
   const world = twoCommands();
   submitInTurn(world, 1, 40);
   world.start();
