@@ -45,7 +45,7 @@ export function blockKeyMs(key: BlockKey): number {
   return Buffer.from(key.buffer, key.byteOffset, key.byteLength).readUIntBE(0, 6);
 }
 
-/** The times in the keys of all blocks that one turn creates differ by less than this, in ms, also if the clock was set back. */
+/** The times in the keys of all blocks that one turn creates differ by less than this, in ms, even if the clock was set back. */
 export const turnKeysMs = 1_000;
 
 /** A key that is smaller than those of all blocks that the turn of this block created. */

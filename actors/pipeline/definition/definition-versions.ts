@@ -184,12 +184,12 @@ export class DefinitionVersions {
 }
 
 /**
- * A time, in µs, that no block of a run with the definition has passed, according to its key. After the clock was set back, keys are ahead of
- * the clock. The blocks of this turn cannot be read yet.
+ * A time, in µs, that is not before the key of any block with a run of the definition. After the clock was set back, keys are ahead of the
+ * clock. The blocks of this turn, which cannot be read yet, may be later by up to `turnKeysMs`.
  */
 function unusedSinceUs(reader: Reader, nowUs: number): number {
   const newest = newestBlock(reader);
-  return Math.max(nowUs, newest ? (blockKeyMs(newest) + turnKeysMs) * 1000 : 0);
+  return Math.max(nowUs, newest ? blockKeyMs(newest) * 1000 : 0) + turnKeysMs * 1000;
 }
 
 /** When the oldest stored block was accepted, in µs, according to its key. Infinity: no block is stored. */
