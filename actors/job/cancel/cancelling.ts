@@ -36,8 +36,8 @@ const plainly = { detached: false, force: false };
 
 /**
  * A walk through the blocks of a tree, which ends the waiting jobs of cancelled runs. It may take several turns. The walk continues at
- * `from`, the key of a block in the table `tree`, with the job `index` of this block. A walk begins at the block of a cancelled run, because
- * the jobs of the run are in later blocks.
+ * `from`, the key of a block in the table `tree`, with the job `index` of this block. A walk begins with the blocks of the turn that accepted
+ * the cancelled run: no older block has jobs of the run.
  */
 type Walk = { readonly root: JobId; from: Buffer; index: number };
 

@@ -1,15 +1,6 @@
 // Reads jobs from the store, on any thread.
 import type { Body } from '../../../runtime/host/wire/outcome.ts';
-import {
-  type BlockKey,
-  blockKeyBytes,
-  blockOf,
-  indexOf,
-  isOfBlock,
-  type JobId,
-  jobId,
-  jobIdBytes,
-} from '../../../runtime/ids.ts';
+import { type BlockKey, blockKeyBytes, blockOf, indexOf, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { readable } from '../../../runtime/store/set-aside.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { attemptsOf, latestAttempt, type NumberedAttempt } from '../records/attempts.ts';
@@ -127,12 +118,13 @@ function* walkTree(
   yield* earlyJobs(reader, blocks, early.after(afterBlocks));
 }
 
-/** Jobs of a block with one parent, from index `from` up to, not including, `to`. `parent`: the block after which they can be listed. */
+/** Jobs of a block with one parent, from index `from` up to, not including, `to`. `parent`: the parent's block. */
 type EarlyPiece = { readonly key: BlockKey; readonly from: number; readonly to: number; readonly parent: BlockKey };
 
 /**
  * Jobs of a tree whose block is older than the block of their parent. A turn puts jobs of several runs into one block, which it may have begun
- * before it accepted some of these runs.
+ * before it accepted some of these runs. The parent itself is never such a job: it is a run, and the block of a run is newer than the block of
+ * the run's parent (run-jobs.ts).
  */
 class EarlyJobs {
   readonly #top: JobId;
@@ -146,11 +138,9 @@ class EarlyJobs {
   /** Keeps the jobs if their parent has not been listed yet. False: it has been. */
   keep(parent: JobId | null, key: BlockKey, from: number, to: number): boolean {
     if (parent === null || Buffer.compare(parent, this.#top) === 0) return false;
-    const index = indexOf(parent);
-    const kept = this.#pieces.find(piece => isOfBlock(parent, piece.key) && piece.from <= index && index < piece.to);
-    const after = kept?.parent ?? blockOf(parent);
-    if (Buffer.compare(after, key) <= 0) return false;
-    this.#pieces.push({ key, from, to, parent: after });
+    const parentKey = blockOf(parent);
+    if (Buffer.compare(parentKey, key) <= 0) return false;
+    this.#pieces.push({ key, from, to, parent: parentKey });
     return true;
   }
 
