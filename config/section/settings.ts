@@ -18,7 +18,7 @@ const log = field.closedMap(
     ),
     jobs: field.oneOf(
       loggedJobs,
-      'Which jobs are logged when they end: none, those that failed, or all. Unless `none`, failed attempts are logged too. Default: `failed`.',
+      'Which jobs are logged when they end: none, those that failed, or all. Unless `none`, failed attempts are logged too. With `failed`, the other jobs are logged at the level debug. Default: `failed`.',
     ),
     per_minute: field.count(
       0,
