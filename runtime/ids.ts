@@ -45,8 +45,11 @@ export function blockKeyMs(key: BlockKey): number {
   return Buffer.from(key.buffer, key.byteOffset, key.byteLength).readUIntBE(0, 6);
 }
 
-/** The times in the keys of all blocks that one turn creates differ by less than this, in ms, even if the clock was set back. */
-export const turnKeysMs = 1_000;
+/**
+ * The times in the keys of all blocks that one turn creates differ by less than this, in ms, even if the clock was set back: 4,096 blocks have
+ * the same time, and a turn creates far fewer than 64 times as many.
+ */
+export const turnKeysMs = 64;
 
 /** A key that is smaller than those of all blocks that the turn of this block created. */
 export function keyBeforeTurnOf(key: BlockKey): BlockKey {

@@ -2,7 +2,7 @@
 // records the cancel or, if recovery has not read its block yet, when recovery reads the block. The waiting jobs of a cancelled run
 // may take several turns to end: a limited number ends in each.
 
-import { blockOf, indexOf, type JobId, jobId, keyBeforeTurnOf } from '../../../runtime/ids.ts';
+import { type BlockKey, blockOf, indexOf, type JobId, jobId, keyBeforeTurnOf } from '../../../runtime/ids.ts';
 import { readable } from '../../../runtime/store/set-aside.ts';
 import type { Turn } from '../../../runtime/turn.ts';
 import type { Dispatcher } from '../dispatch/dispatch.ts';
@@ -36,10 +36,9 @@ const plainly = { detached: false, force: false };
 
 /**
  * A walk through the blocks of a tree, which ends the waiting jobs of cancelled runs. It may take several turns. The walk continues at
- * `from`, the key of a block in the table `tree`, with the job `index` of this block. A walk begins with the blocks of the turn that accepted
- * the cancelled run: no older block has jobs of the run.
+ * `from`, the key of a block in the table `tree`, with the job `index` of this block, and ends before `to`.
  */
-type Walk = { readonly root: JobId; from: Buffer; index: number };
+type Walk = { readonly root: JobId; from: Buffer; index: number; to: Buffer };
 
 export class Cancelling {
   /** Cancels an action over many jobs. Set by `startJobActor`. */
@@ -51,7 +50,7 @@ export class Cancelling {
   readonly #state: JobState;
   readonly #dispatcher: Dispatcher;
   readonly #pipeline: PipelineCalls;
-  /** The unfinished walks through trees, by root. */
+  /** The unfinished walks through trees: by root, and by `earlyName`. */
   readonly #walks = new Map<string, Walk>();
   /**
    * The callers that wait for an answer. `left`: the jobs that hosts are stopping for the caller. The caller is answered when no code
@@ -153,18 +152,13 @@ export class Cancelling {
     });
   }
 
-  /** Whether the run is in its phase `finally`. */
-  #isFinal(id: JobId): boolean {
-    return this.#pipeline.phaseOf(id)?.name === 'finally';
-  }
-
   /** Cancels a run. `ending`: an earlier cancel is stopping the run, or the run is in `finally` and `force` is not set. */
   cancelRun(turn: Turn, id: JobId, cancel: Cancel, { detached, force } = plainly): OperationOutcome {
     if (this.cancelDelayedRun(turn, id, cancel)) return 'done';
     const { cancels, setAside } = this.#state;
     // If the run's record is unusable, the run is not open, but its jobs can still be ended.
     if (!this.#pipeline.isOpen(id) && !setAside.has('runs', id)) return 'already_settled';
-    if (!force && this.#isFinal(id)) return 'ending';
+    if (!force && this.#pipeline.phaseOf(id)?.name === 'finally') return 'ending';
     const marked = cancels.around(id);
     const detaches = detached && cancels.detached.of(id) === undefined;
     // If a time limit has stopped the run, or a run that contains it, a cancel without `timeout` still marks the run.
@@ -291,11 +285,19 @@ export class Cancelling {
   #begin(run: JobId): void {
     const { reader, setAside } = this.#state;
     const root = setAside.read('blocks', blockOf(run), () => groupIn(reader, run))?.root ?? run;
-    // The turn that accepted the run may have put the run's jobs into older blocks. A walk that has passed these blocks goes back to them.
-    const from = Buffer.concat([root, keyBeforeTurnOf(blockOf(run))]);
-    const walk = this.#walks.get(keyText(root));
-    if (!walk) this.#walks.set(keyText(root), { root, from, index: 0 });
+    const block = blockOf(run);
+    this.#walkThrough(keyText(root), root, block, afterBlocks);
+    // The turn that accepted the run may have put jobs of it into older blocks. Another walk finds them, so that the first one does not go back.
+    this.#walkThrough(earlyName(root), root, keyBeforeTurnOf(block), block);
+  }
+
+  /** Begins a walk through these blocks, or makes the walk with this name go through them. It goes back if it has passed them. */
+  #walkThrough(name: string, root: JobId, first: BlockKey, end: BlockKey): void {
+    const [from, to] = [Buffer.concat([root, first]), Buffer.concat([root, end])];
+    const walk = this.#walks.get(name);
+    if (!walk) this.#walks.set(name, { root, from, index: 0, to });
     else if (Buffer.compare(from, walk.from) <= 0) Object.assign(walk, { from, index: 0 });
+    if (walk && Buffer.compare(to, walk.to) > 0) walk.to = to;
   }
 
   /**
@@ -303,7 +305,8 @@ export class Cancelling {
    * hook in it waits to start runs.
    */
   #isQuiet(root: JobId): boolean {
-    if (this.#walks.has(keyText(root)) || this.#state.cancels.haveRunsIn(root)) return false;
+    if (this.#walks.has(keyText(root)) || this.#walks.has(earlyName(root))) return false;
+    if (this.#state.cancels.haveRunsIn(root)) return false;
     return !this.#pipeline.haveWaitingEvents(root);
   }
 
@@ -330,9 +333,7 @@ export class Cancelling {
    * a later turn.
    */
   #walk(walk: Walk, wanted: JobsToEnd, budget: { jobs: number; examined: number }): boolean {
-    const { reader } = this.#state;
-    const to = Buffer.concat([walk.root, afterBlocks]);
-    const entries = [...reader.scan('tree', { from: walk.from, to, limit: blocksPerScan })];
+    const entries = [...this.#state.reader.scan('tree', { from: walk.from, to: walk.to, limit: blocksPerScan })];
     for (const entry of entries) {
       const key = Buffer.from(entry.key.subarray(walk.root.length));
       for (const index of this.#left(walk, key, rangesOf(entry.value))) {
@@ -371,7 +372,7 @@ export class Cancelling {
     const state = this.#state;
     const open = state.open.get(keyText(key));
     if (!open) {
-      const id = Buffer.concat([key, indexBytes(index)]);
+      const id = jobId(key, index);
       return state.cancels.around(id) !== null && this.#pipeline.cancelRun(id);
     }
     const run = state.cancelledRun(open, index);
@@ -383,6 +384,11 @@ export class Cancelling {
   }
 }
 
+/** The name of the walk through blocks that are older than the block of their run. */
+function earlyName(root: JobId): string {
+  return `early ${keyText(root)}`;
+}
+
 function isJob({ open, index }: OpenAttempt, id: JobId): boolean {
   return index === indexOf(id) && open.key === keyText(blockOf(id));
 }
@@ -391,10 +397,4 @@ function addTo(wanted: JobsToEnd, open: OpenBlock, index: number): void {
   const indexes = wanted.get(open);
   if (indexes) indexes.add(index);
   else wanted.set(open, new Set([index]));
-}
-
-function indexBytes(index: number): Buffer {
-  const bytes = Buffer.alloc(4);
-  bytes.writeUInt32BE(index);
-  return bytes;
 }

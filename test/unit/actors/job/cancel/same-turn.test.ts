@@ -1,7 +1,7 @@
 // Jobs whose block is older than the block of their run: a turn puts jobs of several runs into one block, which it may have begun before it
 // accepted some of these runs.
 import { expect, it } from 'vitest';
-import { findOrigin, findTree } from '../../../../../actors/job/views/jobs.ts';
+import { findJob, findOrigin, findTree } from '../../../../../actors/job/views/jobs.ts';
 import { encodeBody } from '../../../../../runtime/host/wire/outcome.ts';
 import { blockOf, formatId, type JobId, parseId } from '../../../../../runtime/ids.ts';
 import { pack } from '../../../../../runtime/packing.ts';
@@ -42,6 +42,26 @@ it('ends the waiting job of a cancelled run', () => {
   ledger.run();
   expect(ledger.job(formatId(run)).status).toBe('cancelled');
   expect([ledger.tasks, ledger.faults()]).toEqual([[], []]);
+});
+
+it('does not make the jobs of other runs wait, while one run after another is cancelled', () => {
+  const outer = { name: 'outer', steps: [{ call: 'second', foreach: 'payload.list' }] };
+  const ledger = new Ledger([...pipelines, outer]);
+  pause(ledger, 'echo');
+  const ask = ledger.startRun('outer', { list: Array.from({ length: 800 }, (_, n) => n) });
+  ledger.run();
+  const runs = treeOf(ledger, idOf(ledger, ask)).filter(
+    id => findJob(ledger.store, parseId(id)!)!.command === 'second',
+  );
+  const first = runs[700]!;
+  for (const run of runs.slice(700, 710)) {
+    const cancel = { kind: 'cancel', replyTo: { ask: -2 }, id: parseId(run)!, by: 'test', reason: null } as const;
+    ledger.lifecycle.loop.deliver('job', cancel);
+    for (let turn = 0; turn < 10; turn++) ledger.runTurn();
+  }
+  expect(ledger.job(first).status).toBe('cancelled');
+  ledger.run();
+  expect(ledger.job(runs[709]!).status).toBe('cancelled');
 });
 
 it('is listed after its run in the tree', () => {
