@@ -59,6 +59,7 @@ export function cancelFlows(gateway: Gateway): void {
     await until('it is in its last phase', () => runs('cleaner'));
     const dialog = await askToCancel(page, 'long_end');
     const confirm = dialog.getByRole('button', { name: 'Cancel it' });
+    await dialog.getByLabel('Also cancel the runs that its events have started').check();
     await confirm.click();
     await page.getByText('the run is in its phase "finally" and ends soon').waitFor();
     expect((await gateway.job(run)).status).toBe('running');
