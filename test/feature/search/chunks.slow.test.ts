@@ -27,6 +27,15 @@ import { inSlices } from '../../support/slices.ts';
 import { Ledger } from './ledger.ts';
 import { storages } from './storage.ts';
 
+const anyLog = {
+  status: -1,
+  commands: null,
+  onlyStarted: false,
+  submitter: -1,
+  fromUs: 0,
+  toUs: Number.MAX_SAFE_INTEGER - 1,
+};
+
 test('a set of many logs is read from wherever in a buffer it was stored', () => {
   const set = new LogSet();
   for (let log = 0; log < 30_000; log++) set.put(2 * log);
@@ -83,15 +92,10 @@ test('totals go over chunks, and a chunk of which all logs are pruned leaves not
     })),
   });
   const late = (tailMax: number) => {
-    const entries = {
-      status: -1,
-      commands: null,
-      onlyStarted: false,
-      submitter: -1,
-      fromUs: 0,
-      toUs: Number.MAX_SAFE_INTEGER - 1,
-    };
-    return inSlices(search(store, index, { query: 'late*', entries, limit: 5, before: null }, tailMax), () => {});
+    return inSlices(
+      search(store, index, { query: 'late*', entries: anyLog, limit: 5, before: null }, tailMax),
+      () => {},
+    );
   };
   expect(await late(3)).toMatchObject({ total: 3, unsearched: 0 });
   expect(await late(2)).toMatchObject({ total: 2, unsearched: 1 });
@@ -136,15 +140,6 @@ function pruned() {
   };
   return { ledger, index, prune };
 }
-
-const anyLog = {
-  status: -1,
-  commands: null,
-  onlyStarted: false,
-  submitter: -1,
-  fromUs: 0,
-  toUs: Number.MAX_SAFE_INTEGER - 1,
-};
 
 test.each([
   [
