@@ -1,7 +1,5 @@
 // Reads and verifies the audit trail page by page, because the trail may be far larger than memory. The service may be running
 // and append to the trail.
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import {
   type AuditEntry,
   type AuditRecord,
@@ -14,7 +12,7 @@ import type { Keyring } from '../../actors/vault/records/keyring.ts';
 import { readUnlock } from '../../actors/vault/unlock-key.ts';
 import { isKeyring, openKeyring } from '../../actors/vault/vault.ts';
 import { nextKeyFile } from '../../config/key-file.ts';
-import { openReaderBeside } from '../../runtime/store/ledger-store.ts';
+import { hasLedger, openReaderBeside } from '../../runtime/store/ledger-store.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import { noVault, VaultCommandError, type VaultLocation } from './offline.ts';
 
@@ -51,8 +49,8 @@ export function* readAudit(place: VaultLocation, filter: AuditFilter): AuditPage
 
 /** Opens the ledger for reading; a service may be running on it. Throws VaultCommandError if there is no ledger. */
 export function openBeside({ statePath }: VaultLocation): Reader & { close(): void } {
-  if (!existsSync(join(statePath, 'data.mdb')))
-    throw new VaultCommandError(`${statePath} is not a state directory: it has no data.mdb`);
+  if (!hasLedger(statePath))
+    throw new VaultCommandError(`${statePath} is not a state directory: its data.mdb is missing or empty`);
   return openReaderBeside(statePath);
 }
 

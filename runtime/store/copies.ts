@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { readCheckpoint } from '../commit-log/checkpoint-file.ts';
 import { logDirectoryOf } from './checkpoints.ts';
 import { openCommitLock } from './commit-lock.ts';
-import { damageOf, StoreDamaged } from './damage.ts';
+import { damageOf, hasPages, StoreDamaged } from './damage.ts';
 import { formatIn } from './format.ts';
 import { indexFile, indexPath } from './index-store.ts';
 import { legacyOwnerKey } from './ledger-recovery.ts';
@@ -71,7 +71,7 @@ export type LedgerCopy = { readonly reader: Reader; close(): Promise<void> };
 /** Opens a copy of the ledger without changing the copy. Throws StoreDamaged if its file is damaged. */
 export function openCopy(directory: string): LedgerCopy {
   const file = join(directory, copyName);
-  const damage = damageOf(file);
+  const damage = hasPages(file) ? damageOf(file) : 'it is missing or empty';
   if (damage !== null) throw new StoreDamaged(directory, file, damage);
   const lock = join(directory, 'lock.mdb');
   const hadLock = statSync(lock, { throwIfNoEntry: false }) !== undefined;
@@ -85,7 +85,7 @@ export function openCopy(directory: string): LedgerCopy {
   };
 }
 
-/** Reads the format of a ledger without changing the ledger. Null: no process has ever opened the ledger for writing. */
+/** Reads the format of a ledger that has records, without changing the ledger. Null: no process has ever opened the ledger for writing. */
 export async function readFormat(path: string): Promise<number | null> {
   const checkpoint = readCheckpoint(logDirectoryOf(path));
   if (checkpoint !== null) return checkpoint.format;

@@ -66,12 +66,17 @@ export function isMeta(bytes: Buffer): boolean {
 /** Thrown when the check finds damage; the message describes the damage. */
 class Damage extends Error {}
 
+/** Whether the data file exists and is not empty. */
+export function hasPages(path: string): boolean {
+  return (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
+}
+
 /**
  * A short description of the damage. Null: no damage was found, the file has changed during each check (`readsMax`), or the file is missing
  * or empty.
  */
 export function damageOf(path: string): string | null {
-  if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) === 0) return null;
+  if (!hasPages(path)) return null;
   const descriptor = openSync(path, 'r');
   try {
     for (let read = 1; ; read++) {

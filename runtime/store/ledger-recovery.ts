@@ -1,6 +1,6 @@
 // Opens the ledger for its holder. After a stop that was not clean (a kill, a crash of the machine, a power cut), the ledger goes back to its
 // checkpoint, and the turns in the log are applied again.
-import { existsSync, mkdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { KeptSegment } from '../commit-log/archive.ts';
 import type { Checkpoint } from '../commit-log/checkpoint-file.ts';
@@ -14,7 +14,7 @@ import { isAlive, isHere, type ProcessIdentity } from '../processes/identity.ts'
 import { appliedIn, appliedKey, encodeApplied } from './applied.ts';
 import type { WriteBatch } from './batch.ts';
 import { Checkpoints, type CheckpointsOptions, logDirectoryOf } from './checkpoints.ts';
-import { StoreDamaged } from './damage.ts';
+import { hasPages, StoreDamaged } from './damage.ts';
 import { assertReadable, formatIn, formatKey, formatVersion } from './format.ts';
 import { assertSound, type Lmdb, openChecked, openLmdb, readerOf, write } from './lmdb.ts';
 import { StoreHeld } from './owner.ts';
@@ -142,8 +142,7 @@ function upgrade({ upgrades }: LedgerRecovery, lmdb: Lmdb<Table>): void {
 /** Undoes every commit after the checkpoint. After a clean stop there is nothing to undo. */
 function goBack({ path, readersMs }: LedgerRecovery, found: Checkpoint, segments: readonly Segment[]): void {
   const file = join(path, 'data.mdb');
-  if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) === 0)
-    throw new StoreDamaged(path, file, 'it is missing or empty, although it has a checkpoint');
+  if (!hasPages(file)) throw new StoreDamaged(path, file, 'it is missing or empty, although it has a checkpoint');
   const [wanted, present] = [newestTransaction(found.roots), newestTransaction(rootsIn(file, found.roots.length))];
   if (wanted === null || present === null) {
     assertSound(path);

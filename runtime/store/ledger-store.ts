@@ -15,6 +15,7 @@ import { appliedIn, appliedKey, encodeApplied } from './applied.ts';
 import { WriteBatch } from './batch.ts';
 import { logDirectoryOf } from './checkpoints.ts';
 import { type CommitLock, openCommitLock } from './commit-lock.ts';
+import { hasPages } from './damage.ts';
 import { asStoreError } from './fault.ts';
 import { hasHeartbeat, startHeartbeat } from './heartbeat.ts';
 import { assertNoLegacyOwner, type OpenLedger, openLedger } from './ledger-recovery.ts';
@@ -71,6 +72,11 @@ export type LedgerStore = Store & {
 
 export function ledgerFile(path: string): string {
   return join(path, 'data.mdb');
+}
+
+/** Whether the directory has a ledger with records: its data file exists and is not empty. */
+export function hasLedger(path: string): boolean {
+  return hasPages(ledgerFile(path));
 }
 
 /** Opens the ledger for a thread that only reads. The ledger thread of this process must have opened it before. */
@@ -136,7 +142,7 @@ function assertOtherPid(path: string, owner: Owner): void {
 function isWhole(path: string): boolean {
   const directory = logDirectoryOf(path);
   const found = readCheckpoint(directory);
-  if (found !== null) return found.isClean && existsSync(ledgerFile(path));
+  if (found !== null) return found.isClean && hasLedger(path);
   return !existsSync(directory) || !listSegments(directory).some(segment => hasTurns(segment));
 }
 

@@ -17,7 +17,7 @@ import { join } from 'node:path';
 import { type Database, open, type RootDatabase } from 'lmdb';
 import { makeDirectory, replaceFile } from '../durable-file.ts';
 import type { WriteBatch } from './batch.ts';
-import { damageOf, StoreDamaged } from './damage.ts';
+import { damageOf, hasPages, StoreDamaged } from './damage.ts';
 import type { Range, Reader } from './store.ts';
 
 /**
@@ -47,7 +47,7 @@ export function openChecked<T extends string>(path: string, names: readonly T[],
   makeDirectory(path, 0o700);
   assertSound(path);
   const file = join(path, 'data.mdb');
-  if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) === 0) makeEmpty(path, file, names);
+  if (!hasPages(file)) makeEmpty(path, file, names);
   return openLmdb(path, names, mode);
 }
 
@@ -84,7 +84,10 @@ export function openLmdb<T extends string>(path: string, names: readonly T[], mo
   return { env, databases: env.transactionSync(() => databasesOf(env, names, mode !== 'beside')), hold };
 }
 
-/** Opens an environment without changing its data. Creates a missing `lock.mdb`, unless the disk cannot be written. */
+/**
+ * Opens an environment without changing its data. The data file must not be empty: the library would end the process with SIGSEGV. Creates a
+ * missing `lock.mdb`, unless the disk cannot be written.
+ */
 export function openReadOnly<T extends string>(path: string, names: readonly T[]): Lmdb<T> {
   const env = openEnvironment(path, names.length, { readOnly: true });
   return { env, databases: databasesOf(env, names, false), hold: null };

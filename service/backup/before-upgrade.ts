@@ -1,15 +1,14 @@
 // Backs up a state before its upgrade to a newer format, because older versions cannot open the upgraded state.
-import { existsSync } from 'node:fs';
 import type { Config } from '../../config/config.ts';
 import { makeDirectory } from '../../runtime/durable-file.ts';
 import { readFormat } from '../../runtime/store/copies.ts';
 import { formatsRead, formatVersion } from '../../runtime/store/format.ts';
-import { assertNotHeld, ledgerFile } from '../../runtime/store/ledger-store.ts';
+import { assertNotHeld, hasLedger } from '../../runtime/store/ledger-store.ts';
 import { type Backup, writeBackup } from './write.ts';
 
 /** The format of the state, if starting the service would upgrade it to `formatVersion`; otherwise null. */
 export async function formatToUpgrade(statePath: string): Promise<number | null> {
-  if (!existsSync(ledgerFile(statePath))) return null;
+  if (!hasLedger(statePath)) return null;
   const format = await readFormat(statePath);
   return format !== null && format !== formatVersion && formatsRead.includes(format) ? format : null;
 }

@@ -1,9 +1,9 @@
 // Reads a state for people and programs, also while a service is running on it.
-import { existsSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { readCounts } from '../../actors/job/records/counts.ts';
 import { type Unsettled, unsettledIn } from '../../actors/job/views/unsettled.ts';
 import { formatIn, formatsRead, formatVersion, wrongFormat } from '../../runtime/store/format.ts';
-import { ledgerFile, openReaderBeside } from '../../runtime/store/ledger-store.ts';
+import { hasLedger, ledgerFile, openReaderBeside } from '../../runtime/store/ledger-store.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import { storeIdIn } from '../../runtime/store/store-id.ts';
 import { BackupRefused } from './manifest.ts';
@@ -24,7 +24,7 @@ export type StateInfo = {
 
 /** Opens a state for reading. Throws BackupRefused if the directory has no state, or if this version does not read the format of the state. */
 export function openState(path: string): Reader {
-  if (!existsSync(ledgerFile(path))) throw new BackupRefused(`there is no state in ${path}`);
+  if (!hasLedger(path)) throw new BackupRefused(`there is no state in ${path}`);
   const reader = openReaderBeside(path);
   const format = formatIn(reader);
   if (format === null || formatsRead.includes(format)) return reader;

@@ -14,7 +14,7 @@ import { type Applied, appliedIn } from '../../runtime/store/applied.ts';
 import { copyIndex, copyLedger, openCopy } from '../../runtime/store/copies.ts';
 import { formatIn } from '../../runtime/store/format.ts';
 import { indexFile } from '../../runtime/store/index-store.ts';
-import { ledgerFile } from '../../runtime/store/ledger-store.ts';
+import { hasLedger, ledgerFile } from '../../runtime/store/ledger-store.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import { storeIdIn } from '../../runtime/store/store-id.ts';
 import { copyFile, hashOf, makeWhole, type OnBytes } from './files.ts';
@@ -54,7 +54,7 @@ export type BackupEnd =
  */
 export async function writeBackup(order: BackupOrder): Promise<Backup> {
   const { statePath, version, vaultKeyFile, withIndex = false, onBytes } = order;
-  if (!existsSync(ledgerFile(statePath))) throw new BackupRefused(`there is no state in ${statePath}`);
+  if (!hasLedger(statePath)) throw new BackupRefused(`there is no state in ${statePath}`);
   if (vaultKeyFile !== undefined && !existsSync(vaultKeyFile))
     throw new BackupRefused(`there is no key file ${vaultKeyFile} of the vault`);
   const createdAt = new Date();

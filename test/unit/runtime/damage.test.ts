@@ -16,9 +16,10 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it, test } from 'vitest';
+import { openCopy } from '../../../runtime/store/copies.ts';
 import { damageOf, StoreDamaged } from '../../../runtime/store/damage.ts';
 import { openIndexStore } from '../../../runtime/store/index-store.ts';
-import { openReaderBeside, openStore } from '../../../runtime/store/ledger-store.ts';
+import { hasLedger, openReaderBeside, openStore } from '../../../runtime/store/ledger-store.ts';
 import type { Store } from '../../../runtime/store/store.ts';
 import { cyclesOf } from '../../support/deep.ts';
 import { fc } from '../../support/seed.ts';
@@ -117,7 +118,21 @@ test('a missing and an empty file are none of them: the store is created', () =>
   expect(damageOf(join(path, 'data.mdb'))).toBe(null);
   writeFileSync(join(path, 'data.mdb'), '');
   expect(damageOf(join(path, 'data.mdb'))).toBe(null);
+  expect(hasLedger(path)).toBe(false);
+  expect(() => openCopy(path)).toThrow(`${join(path, 'data.mdb')} is damaged: it is missing or empty`);
   openStore(path).close();
+  expect(hasLedger(path)).toBe(true);
+});
+
+test('an empty file with a checkpoint is not opened, and stays empty', () => {
+  const path = damaged('lost contents', () => {});
+  openStore(path).close();
+  const file = join(path, 'data.mdb');
+  writeFileSync(file, '');
+  const message = `${file} is damaged: it is missing or empty, although it has a checkpoint`;
+  expect(() => openReaderBeside(path)).toThrow(message);
+  expect(() => openStore(path)).toThrow(message);
+  expect(statSync(file).size).toBe(0);
 });
 
 test('a file that lacks only pages that were never used is opened', () => {
