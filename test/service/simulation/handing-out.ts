@@ -8,11 +8,13 @@ import { holds } from './broken.ts';
 import type { CancelModel } from './cancel-model.ts';
 import type { Commits } from './commits.ts';
 import type { HeldFrame, Hosts } from './hosts.ts';
+import type { Poison } from './poison.ts';
 import { openIn } from './remembered.ts';
 import type { VaultModel } from './vault-model.ts';
 
 type Surroundings = {
   readonly store: Store;
+  readonly poison: Poison;
   readonly commits: Commits;
   readonly cancels: CancelModel;
   readonly hosts: Hosts;
@@ -22,7 +24,8 @@ type Surroundings = {
 };
 
 /** Checks a frame at its host: its jobs must be on disk as sent, and no host may have had these attempts before. */
-export function frameHolds(held: HeldFrame, { store, commits, cancels, hosts, vault, configs }: Surroundings): void {
+export function frameHolds(held: HeldFrame, surroundings: Surroundings): void {
+  const { store, poison, commits, cancels, hosts, vault, configs } = surroundings;
   const { frame, tasks } = held;
   const { instance, command } = frame;
   cancels.frameHolds(held);
@@ -36,8 +39,10 @@ export function frameHolds(held: HeldFrame, { store, commits, cancels, hosts, va
     holds(job !== undefined, () => `${name} is handed out, and the job is not on disk`);
     holds(commits.isOut(parseId(id)!), () => `${name} is handed out, and the disk does not say so`);
     const last = job!.attempts.at(-1);
+    // If the record of a first attempt is unusable, this attempt counts as ended, although it has no log.
+    const isLost = last === undefined && attempt === 2 && poison.roots.has(commits.rootOf(parseId(id)!));
     holds(
-      last?.final !== true && (last?.number ?? 0) === attempt - 1,
+      last?.final !== true && (isLost || (last?.number ?? 0) === attempt - 1),
       () => `${name} is handed out after attempt ${last?.number}`,
     );
     const isSame = JSON.stringify(job!.payload) === JSON.stringify(call.payload) && job!.group.stepId === call.stepId;

@@ -119,8 +119,8 @@ export class World {
   }
 
   get #surroundings() {
-    const [store, { configs }] = [this.#store, this.#ledger];
-    return { store, commits: this.#commits, cancels: this.#cancels, hosts: this.#hosts, vault: this.#vault, configs };
+    const [commits, cancels, hosts, vault] = [this.#commits, this.#cancels, this.#hosts, this.#vault];
+    return { store: this.#store, poison: this.#poison, commits, cancels, hosts, vault, configs: this.#ledger.configs };
   }
 
   close(): void {
@@ -131,7 +131,7 @@ export class World {
     while (this.turns < this.#scenario.turns) this.#step();
     this.faults.isCalm = true;
     this.#settle();
-    isSettled({ ...this.#surroundings, callers: this.#callers, poison: this.#poison });
+    isSettled({ ...this.#surroundings, callers: this.#callers });
     this.#cancels.ends(this.#store);
     this.#reruns.ends();
     return { ...this.#compare(), acted: this.#many.ends() };
