@@ -31,7 +31,7 @@ import { VaultModel } from './vault-model.ts';
 
 const hourUs = 3_600_000_000;
 /** The most steps until a world without faults has settled. */
-const calmStepsMax = 40_000;
+const calmStepsMax = 200_000;
 /** A paused run in a phase sets alarms for as long as the pause lasts, so pauses end after this many alarms, even if more are due. */
 const pausedAlarmsMax = 2_000;
 /** While this many jobs are unsettled, callers submit nothing. */
