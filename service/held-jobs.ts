@@ -1,8 +1,10 @@
 // Asks the ledger for the held jobs, and for the jobs that another configuration would hold.
+
 import type { HeldJobs, HeldQuery, QueuedJobs } from '../actors/job/protocol.ts';
 import type { Config } from '../config/config.ts';
 import type { Link } from '../runtime/link.ts';
 import { sandboxFault } from '../runtime/processes/sandbox.ts';
+import { countText } from '../runtime/text.ts';
 import { askLedger } from './ask-ledger.ts';
 
 function commandsOf({ plugins }: Config): NonNullable<HeldQuery['next']> {
@@ -46,6 +48,6 @@ async function withoutSandbox({ plugins }: Config): Promise<ReadonlySet<string>>
 export function heldText(held: readonly QueuedJobs[]): string {
   const [first, ...others] = held.map(({ plugin, command, jobs }) => [jobs, `${plugin}.${command}`] as const);
   if (!first) return 'no jobs';
-  const head = `${first[0]} ${first[0] === 1 ? 'job' : 'jobs'} of ${first[1]}`;
+  const head = `${countText(first[0], 'job')} of ${first[1]}`;
   return [head, ...others.map(([jobs, name]) => `${jobs} of ${name}`)].join(', ');
 }

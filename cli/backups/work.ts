@@ -1,5 +1,7 @@
 // The common parts of the commands on backups and on the state: how they fail, and what they print.
+
 import type { Unsettled } from '../../actors/job/views/unsettled.ts';
+import { countText } from '../../runtime/text.ts';
 import type { BackupManifest } from '../../service/backup/manifest.ts';
 import { unsettledDocument } from '../../service/json/unsettled.ts';
 import { wouldRunText } from '../client/pauses.ts';
@@ -48,13 +50,16 @@ export function manifestLines({ version, state_format, last_commit, counts, file
   const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
   const at = last_commit === null ? 'no job yet' : `last commit ${formatAt(last_commit)}`;
   return [
-    [{ text: 'contains ', style: 'dim' }, `${counts.jobs} jobs, ${counts.schedules} schedules, ${at}`],
+    [
+      { text: 'contains ', style: 'dim' },
+      `${countText(counts.jobs, 'job')}, ${countText(counts.schedules, 'schedule')}, ${at}`,
+    ],
     [{ text: 'files    ', style: 'dim' }, `${files.map(({ name }) => name).join(', ')}: ${sizeText(bytes)}`],
     [{ text: 'written  ', style: 'dim' }, `by headgate ${version}, state format ${state_format}`],
   ];
 }
 
-/** What a service on this state would run: how many jobs and runs, the age of the oldest, and at most `commandsShown` commands of the jobs. */
+/** The lines about the work that a service on this state would continue: counts, the age of the oldest job, and at most `commandsShown` commands. */
 export function unsettledLines(unsettled: Unsettled, nowMs: number): TerminalLine[] {
   const { commands } = unsettled;
   const more = commands.length - commandsShown;

@@ -1,4 +1,5 @@
 // The JSON documents of pauses in the API, and their lines on the terminal.
+import { countText } from '../../runtime/text.ts';
 import type { pauseDocument } from '../../service/json/pause.ts';
 import type { unsettledDocument } from '../../service/json/unsettled.ts';
 import type { TerminalLine } from '../terminal/text.ts';
@@ -6,7 +7,7 @@ import { formatAt, formatMs } from '../terminal/time.ts';
 import type { Client } from './client.ts';
 
 type WouldRun = ReturnType<typeof unsettledDocument>;
-/** `would_run`: present only in the pause of a restored state; what runs once that pause ends. */
+/** `would_run`: only in the pause of a restored state; the work that begins when that pause ends. */
 export type PauseDocument = ReturnType<typeof pauseDocument> & { readonly would_run?: WouldRun };
 export type PauseList = { readonly pauses: readonly PauseDocument[] };
 
@@ -50,12 +51,8 @@ export function pauseLines(pauses: readonly PauseDocument[]): TerminalLine[] {
 export function wouldRunText({ jobs, delayed, runs, oldest_at }: WouldRun, nowMs: number): string {
   if (jobs === 0 && runs === 0) return 'nothing';
   const later = delayed > 0 ? ` (${delayed} of them delayed)` : '';
-  const pipelines = runs > 0 ? `, and continues ${count(runs, 'run')} of pipelines` : '';
+  const pipelines = runs > 0 ? `, and continues ${countText(runs, 'run')} of pipelines` : '';
   const oldest =
     oldest_at === null ? '' : `; the oldest was accepted ${formatMs(Math.max(0, nowMs - Date.parse(oldest_at)))} ago`;
-  return `${count(jobs, 'job')}${later}${pipelines}${oldest}`;
-}
-
-function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? '' : 's'}`;
+  return `${countText(jobs, 'job')}${later}${pipelines}${oldest}`;
 }

@@ -1,6 +1,8 @@
 // Asks the running service for a dry run of a reload: the problems of the files on the service's disk, and the jobs that the
 // reload would hold.
+
 import type { QueuedJobs } from '../../actors/job/protocol.ts';
+import { countText } from '../../runtime/text.ts';
 import type { ReloadDryRun } from '../../service/reload.ts';
 import { exitStatus } from '../exit-status.ts';
 import type { Output } from '../output.ts';
@@ -15,9 +17,7 @@ export async function dryRunReload(client: Client, out: Output): Promise<number>
   out.note(...errors);
   out.note(...warnings.map(line => `warning: ${line}`));
   await out.answer(trial, () => [
-    ...held.map(
-      ({ plugin, command, jobs }) => `would hold ${jobs} ${jobs === 1 ? 'job' : 'jobs'} of ${plugin}.${command}`,
-    ),
+    ...held.map(({ plugin, command, jobs }) => `would hold ${countText(jobs, 'job')} of ${plugin}.${command}`),
     ...(errors.length + held.length === 0 ? ['ok, no job would be held'] : []),
   ]);
   if (errors.length > 0) return exitStatus.config;

@@ -1,6 +1,8 @@
 // The command `headgate config check`, which reports every error and warning in the configuration.
+
 import { Option } from 'commander';
 import type { Config } from '../../config/config.ts';
+import { countText } from '../../runtime/text.ts';
 import type { AddressOptions } from '../client/address.ts';
 import { addressOptions, connect } from '../client/connect.ts';
 import { dryRunReload } from '../client/reload-dry-run.ts';
@@ -38,7 +40,7 @@ export const configCheck = command<CheckOptions>({
     }
     const { mainFile, files } = loaded.config;
     await out.answer({ ok: true, main_file: mainFile, files, problems, warnings }, () => [
-      `${mainFile}: ok, ${files.length} ${files.length === 1 ? 'file' : 'files'}`,
+      `${mainFile}: ok, ${countText(files.length, 'file')}`,
     ]);
     return warnings.length > 0 ? exitStatus.failed : exitStatus.ok;
   },

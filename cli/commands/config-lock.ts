@@ -1,4 +1,5 @@
 // The command `headgate config lock`, which seals the configuration and the plugins as they are on disk now.
+import { countText } from '../../runtime/text.ts';
 import { command, configOption } from '../command.ts';
 import { exitStatus } from '../exit-status.ts';
 import { failure } from '../failure.ts';
@@ -22,7 +23,9 @@ export const configLock = command<{ config?: string }>({
     out.note(...warnings.map(line => `warning: ${line}`));
     if (isNewKey) out.note(`created the seal key ${keyFile}; only the service needs it`);
     const document = { ok: true, lock: file, number, strict, files: files.length, key_file: keyFile, warnings };
-    await out.answer(document, () => [`${file}: lock ${number}, ${strict ? 'strict, ' : ''}${files.length} files`]);
+    await out.answer(document, () => [
+      `${file}: lock ${number}, ${strict ? 'strict, ' : ''}${countText(files.length, 'file')}`,
+    ]);
     return exitStatus.ok;
   },
 });

@@ -1,5 +1,7 @@
 // The command `headgate job list`, which prints a page of the list of jobs.
+
 import { Option } from 'commander';
+import { countText } from '../../runtime/text.ts';
 import { clientCommand } from '../client/connect.ts';
 import { type JobDocument, unsuccessfulText } from '../client/jobs.ts';
 import { type Filters, filterOptions, fingerprintOption, moreLines, type Page, pageOptions } from '../client/lists.ts';
@@ -53,7 +55,7 @@ export const jobList = clientCommand<Filters & Own>({
     await out.answer(page, () => table(['JOB', 'STATUS', 'WHAT', 'CREATED (UTC)', 'RAN'], page.jobs.map(row)));
     out.note(...moreLines(page.jobs.length, page));
     const { index_behind: behind = 0 } = page;
-    if (behind > 0) out.note(`the index is behind: ${behind} jobs with tags are not listed yet`);
+    if (behind > 0) out.note(`the index is behind: ${countText(behind, 'job')} with tags not listed yet`);
   },
 });
 

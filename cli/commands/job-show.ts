@@ -1,5 +1,7 @@
 // The command `headgate job show`, which prints a job with its input and result.
+
 import { Option } from 'commander';
+import { countText } from '../../runtime/text.ts';
 import { resultText } from '../client/call.ts';
 import { clientCommand } from '../client/connect.ts';
 import { countsText, fetchJob, type JobDocument } from '../client/jobs.ts';
@@ -98,7 +100,7 @@ function inputLines({ event, payload, context, omitted = [] }: JobDocument): Ter
 
 function cancelText({ cancel, cancelling }: JobDocument): string {
   const { by, at, reason } = cancel!;
-  const left = typeof cancelling === 'number' ? `; ${cancelling} jobs have not ended` : '';
+  const left = typeof cancelling === 'number' ? `; not ended yet: ${countText(cancelling, 'job')}` : '';
   return `by ${by} at ${formatAt(at)}${reason === undefined ? '' : `: ${reason}`}${left}`;
 }
 

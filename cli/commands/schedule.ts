@@ -1,5 +1,7 @@
 // The commands `headgate schedule …` that list, show, run, pause, resume and backfill the schedules of the running service.
+
 import { Option } from 'commander';
+import { countText } from '../../runtime/text.ts';
 import { submit } from '../client/call.ts';
 import { segment } from '../client/client.ts';
 import { clientCommand } from '../client/connect.ts';
@@ -69,7 +71,7 @@ const schedulePause = clientCommand<{ readonly reason?: string }>({
 
 const scheduleResume = clientCommand({
   usage: 'schedule resume <schedule>',
-  description: 'let a paused schedule fire again; for what it missed meanwhile its catch_up applies',
+  description: 'let a paused schedule fire again; its catch_up decides what happens to the times that it missed',
   examples: ['headgate schedule resume nightly'],
   async run({ client, args, out }) {
     const shape = { id: true, resumed: true } as const;
@@ -106,7 +108,7 @@ const scheduleBackfill = clientCommand<BackfillOptions>({
     const body = { from, to, ...(reason !== undefined && { reason }), ...(dryRun && { dry_run: true }) };
     const answer = await client.post<Backfill>(`${pathOf(args[0]!)}/backfill`, { matched: true }, body);
     const { matched, already_fired: fired, action_id: id } = answer;
-    const occurrences = `${matched} ${matched === 1 ? 'occurrence' : 'occurrences'}`;
+    const occurrences = countText(matched, 'occurrence');
     await out.answer(answer, () => [
       id === undefined ? `${occurrences}; already fired: ${fired}` : `${id}  ${occurrences}`,
     ]);

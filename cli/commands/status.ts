@@ -1,5 +1,7 @@
 // The command `headgate status`, which prints the health of the service, its pauses, its queue, and the totals of the last 24 hours.
+
 import { Option } from 'commander';
+import { countText } from '../../runtime/text.ts';
 import type { AnswerShape, Client } from '../client/client.ts';
 import { clientCommand } from '../client/connect.ts';
 import { fetchPauses, type PauseList, pauseLines } from '../client/pauses.ts';
@@ -95,10 +97,9 @@ function pausedLines(paused: PauseList | null): TerminalLine[] {
 
 function healthLines(url: string, health: Health): TerminalLine[] {
   const up = formatMs(health.uptime_seconds * 1000);
-  const loaded = health.plugins_loaded;
   return [
     [{ text: 'service  ', style: 'dim' }, `headgate ${health.version} at ${url}, ${health.status}, up ${up}`],
-    [{ text: 'config   ', style: 'dim' }, `${health.config_path}, ${loaded} ${loaded === 1 ? 'plugin' : 'plugins'}`],
+    [{ text: 'config   ', style: 'dim' }, `${health.config_path}, ${countText(health.plugins_loaded, 'plugin')}`],
   ];
 }
 

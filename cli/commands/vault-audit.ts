@@ -1,5 +1,7 @@
 // The command `headgate vault audit`, which prints, verifies, exports and prunes the audit trail.
+
 import { Option } from 'commander';
+import { countText } from '../../runtime/text.ts';
 import { parseTimestamp } from '../../service/json/timestamp.ts';
 import type { AddressOptions } from '../client/address.ts';
 import { addressOptions } from '../client/connect.ts';
@@ -115,9 +117,9 @@ async function exportAndPrune(call: CommandCall<Options>, file: string): Promise
   };
   await out.answer(document, () => [
     exported
-      ? `${exported.records} records exported to ${file}`
+      ? `${countText(exported.records, 'record')} exported to ${file}`
       : 'no record is older than that time; no file was written',
-    ...(prune ? [`${pruned} records pruned`] : []),
+    ...(prune ? [`${countText(pruned, 'record')} pruned`] : []),
   ]);
   return exitStatus.ok;
 }

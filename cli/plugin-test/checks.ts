@@ -5,6 +5,7 @@ import type { HostedPlugin } from '../../runtime/host/wire/plugin-host.ts';
 import { PayloadChecks } from '../../runtime/host/wire/schema.ts';
 import { isObject } from '../../runtime/json-value.ts';
 import { type Json, type JsonObject, unpack } from '../../runtime/packing.ts';
+import { countText } from '../../runtime/text.ts';
 import type { HarnessAnswer, PluginHarness } from './harness.ts';
 import { syntaxErrorPlace } from './place.ts';
 import { sampleOf } from './sample.ts';
@@ -158,7 +159,7 @@ function failed({ verdict, error }: HarnessAnswer): string {
 function shown({ parts, runMs }: HarnessAnswer): string {
   const result = parts.result === undefined ? '' : `, with the result ${short(JSON.stringify(unpack(parts.result)))}`;
   const events = parts.events === undefined ? 0 : unpack<unknown[]>(parts.events).length;
-  return ` in ${Math.round(runMs)} ms${result}${events === 0 ? '' : `, and ${events} ${events === 1 ? 'event' : 'events'}`}`;
+  return ` in ${Math.round(runMs)} ms${result}${events === 0 ? '' : `, and ${countText(events, 'event')}`}`;
 }
 
 function stderrOf({ error, parts: { stderr } }: HarnessAnswer): string {

@@ -1,4 +1,5 @@
 // Draws the tree of a job with statuses and durations. If a job has many children, some are drawn and the others counted.
+import { countText } from '../../runtime/text.ts';
 import { type TreeJob, unsuccessfulText } from '../client/jobs.ts';
 import { type Piece, statusPiece, type TerminalLine } from './text.ts';
 import { formatMs, spanMs } from './time.ts';
@@ -85,7 +86,7 @@ export class JobTree {
 
   #summary(): TerminalLine {
     const counts = [...this.#counts].map(([status, count]) => `${count} ${status}`);
-    return [{ text: `${this.#count} ${this.#count === 1 ? 'job' : 'jobs'}: ${counts.join(', ')}`, style: 'dim' }];
+    return [{ text: `${countText(this.#count, 'job')}: ${counts.join(', ')}`, style: 'dim' }];
   }
 }
 

@@ -1,4 +1,5 @@
 // Draws the timeline of a run: a row with a strip for each step, the critical path, the slowest jobs, and the first failed jobs.
+import { countText } from '../../runtime/text.ts';
 import type { TimelineDocument } from '../../service/json/timeline.ts';
 import { densityStrip } from './plot.ts';
 import { table } from './table.ts';
@@ -20,7 +21,7 @@ export function timelineLines(timeline: TimelineDocument): TerminalLine[] {
     { text: `${plugin}.${command}`, style: 'bold' },
     ' ',
     statusPiece(status),
-    ` ${formatUs(duration_us)} from ${formatAt(from)}, ${count} ${count === 1 ? 'job' : 'jobs'}${more}`,
+    ` ${formatUs(duration_us)} from ${formatAt(from)}, ${countText(count, 'job')}${more}`,
   ];
   const rows = steps.map(step => [
     nameOf(step, timeline),

@@ -4,6 +4,7 @@ import type { QueuedJobs } from '../../actors/job/protocol.ts';
 import { checkedMax } from '../../actors/job/views/selfcheck.ts';
 import { restartSettings } from '../../config/section/restart.ts';
 import { Type } from '../../runtime/schema-type.ts';
+import { countText } from '../../runtime/text.ts';
 import { timestamp } from '../../service/json/timestamp.ts';
 import { ReadsDown, readsDownDetail } from '../../service/reads/reads.ts';
 import { type HttpProblem, type ProblemItem, problem } from '../problem.ts';
@@ -76,7 +77,7 @@ const postReload = route({
 const unknownHeld = 'the ledger cannot say right now which jobs would be held';
 
 function heldLine({ plugin, command, jobs }: QueuedJobs): string {
-  return `${jobs} ${jobs === 1 ? 'job' : 'jobs'} of ${plugin}.${command}`;
+  return `${countText(jobs, 'job')} of ${plugin}.${command}`;
 }
 
 function refuseToHold(held: readonly QueuedJobs[] | null): HttpProblem {

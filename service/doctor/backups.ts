@@ -13,7 +13,7 @@ export function checkBackups(
   nowMs: number,
 ): { readonly passed: boolean; readonly detail: string } {
   const newest =
-    newestMs === null ? `none in ${into}` : `the newest in ${into} is of ${new Date(newestMs).toISOString()}`;
+    newestMs === null ? `none in ${into}` : `the newest in ${into} is from ${new Date(newestMs).toISOString()}`;
   if (everyMs === null) return { passed: true, detail: `not scheduled; ${newest}` };
   if (failure !== null) return { passed: false, detail: `the last one was not written: ${failure}; ${newest}` };
   if (archiveFailure !== null)

@@ -15,6 +15,7 @@ import type { Config } from '../../config/config.ts';
 import { sealGap } from '../../config/load.ts';
 import type { Seal } from '../../config/seal/seal.ts';
 import { hasRoom } from '../../runtime/store/room.ts';
+import { countText } from '../../runtime/text.ts';
 import type { BackupCondition } from '../backup/backups.ts';
 import { heldText } from '../held-jobs.ts';
 import type { IndexCondition } from '../indexer/thread.ts';
@@ -98,7 +99,7 @@ export async function examine(options: DoctorOptions): Promise<Check[]> {
     ['pauses', () => checkPauses(options.pauses, options.nowMs)],
     ['schedules', () => checkSchedules(config.schedules.length, options.schedules, lines(ofSchedules), options.nowMs)],
     ['records', async () => checkRecords(await options.setAside())],
-    ['pipelines', () => checkSection(problems, ['pipelines'], `${config.pipelines.length} pipelines`)],
+    ['pipelines', () => checkSection(problems, ['pipelines'], countText(config.pipelines.length, 'pipeline'))],
     ['webhooks', () => checkSection(problems, ['webhooks', 'tokens'], endpointsOf(config))],
     ['backups', () => checkBackups(config.backups, options.backups, options.pauses, options.nowMs)],
     ['vault', () => checkVault(options.vault())],
@@ -133,9 +134,7 @@ function lines(all: readonly string[]): string {
 }
 
 function checkConfig(problems: readonly string[], { files }: Config): CheckResult {
-  return problems.length > 0
-    ? failed(lines(problems))
-    : passed(`${files.length} ${files.length === 1 ? 'file' : 'files'}`);
+  return problems.length > 0 ? failed(lines(problems)) : passed(countText(files.length, 'file'));
 }
 
 function checkSealed({ isSealed, strict, lock, findings, gap }: Seal): CheckResult {
@@ -198,7 +197,7 @@ function checkRecords(found: SetAsideReply | null): CheckResult {
 function setAsideText({ all, listed }: SetAsideReply): string {
   const named = listed.slice(0, linesMax).map(({ table, key, error }) => `${table} ${key} (${error})`);
   const more = all > named.length ? ` and ${all - named.length} more` : '';
-  return `${all} ${all === 1 ? 'record' : 'records'} cannot be used: ${named.join(', ')}${more}`;
+  return `${countText(all, 'record')} cannot be used: ${named.join(', ')}${more}`;
 }
 
 async function checkDisk(path: string, segmentBytes: number): Promise<CheckResult> {
@@ -237,7 +236,7 @@ async function checkPlugins(
   }
   const { refused, possible } = await trySandboxes(askedSandboxes(plugins));
   const wrong = [...broken, ...gone, ...refused];
-  return wrong.length > 0 ? failed(wrong.join('; ')) : passed(`${plugins.length} plugins; ${possible}`);
+  return wrong.length > 0 ? failed(wrong.join('; ')) : passed(`${countText(plugins.length, 'plugin')}; ${possible}`);
 }
 
 /** Fails if the unlock key does not open the vault and all its records, or if users other than the owner can use the key file. */
@@ -249,12 +248,12 @@ function checkVault({ condition, looseMode, keys }: VaultExamination): CheckResu
   }
   if (found.length > 0) return failed(found.join('; '));
   if (condition.kind !== 'open') return passed('not initialised');
-  return passed(`${condition.principals} principals, ${condition.secrets} secrets`);
+  return passed(`${countText(condition.principals, 'principal')}, ${countText(condition.secrets, 'secret')}`);
 }
 
 function endpointsOf({ webhooks: { endpoints } }: Config): string {
   const unguarded = endpoints.filter(({ idHeader }) => idHeader === undefined).map(({ name }) => name);
-  const detail = `${endpoints.length} endpoints`;
+  const detail = countText(endpoints.length, 'endpoint');
   if (unguarded.length === 0) return detail;
   return `${detail}; repeated deliveries run again at endpoints without id_header: ${unguarded.join(', ')}`;
 }

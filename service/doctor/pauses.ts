@@ -1,7 +1,9 @@
 // The doctor's checks of pauses and schedules. A pause that has lasted for a long time may have been forgotten, and so may a schedule that has
 // paused itself, or that has been paused for a long time.
+
 import { isHalfOpen, type Pause, targetText } from '../../actors/job/records/pause.ts';
 import type { PausedSchedule } from '../../actors/schedule/views/schedules.ts';
+import { countText } from '../../runtime/text.ts';
 import { timestamp } from '../json/timestamp.ts';
 
 /** The checks fail if a pause is older than this. */
@@ -21,7 +23,7 @@ export function checkPauses(pauses: readonly Pause[], nowMs: number): { passed: 
   return { passed: false, detail: `paused for more than ${pauseHoursMax} h: ${detail.join('; ')}` };
 }
 
-/** `warnings`: what the configuration on disk warns of, such as a time that is past. They do not make the check fail. */
+/** `warnings`: the warnings of the configuration on disk, such as a time that is past. They do not make the check fail. */
 export function checkSchedules(
   count: number,
   paused: readonly PausedSchedule[],
@@ -33,7 +35,7 @@ export function checkSchedules(
   const forgotten = paused.filter(isForgotten);
   const noted = warnings === '' ? '' : `; ${warnings}`;
   if (forgotten.length === 0)
-    return { passed: true, detail: `${count} schedules, ${paused.length} of them paused${noted}` };
+    return { passed: true, detail: `${countText(count, 'schedule')}, ${paused.length} of them paused${noted}` };
   const texts = forgotten.slice(0, 5).map(({ id, pause: { by, sinceMs, reason } }) => {
     return `${id} by ${by} since ${timestamp(sinceMs * 1_000)}${reason === null ? '' : `: ${reason}`}`;
   });
