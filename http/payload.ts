@@ -96,7 +96,7 @@ function itemOf(mismatch: SchemaMismatch, base: string): ProblemItem {
   const pointer = shownPointer(item.pointer);
   return pointer === item.pointer
     ? item
-    : { pointer, message: `contains a value with too long a pointer that ${item.message}` };
+    : { pointer, message: `contains a value whose pointer is too long to be shown; the value ${item.message}` };
 }
 
 /**

@@ -154,7 +154,7 @@ const callPipeline = route({
     const isDelayed = options?.runAtUs !== undefined || options?.delayMs !== undefined;
     const isSynchronous = pipeline.executionMode === 'synchronous' && query.async !== true && !isDelayed;
     if (isSynchronous && firstStepCount(pipeline) > 1) {
-      const detail = `the pipeline ${pipeline.name} has several entry dispatches: call it with ?async=true`;
+      const detail = `the pipeline ${pipeline.name} begins with several steps (entry dispatches): call it with ?async=true`;
       return problem('several_entry_dispatches', detail);
     }
     const { payload } = (body as CallBody) ?? {};

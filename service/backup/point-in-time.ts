@@ -50,14 +50,12 @@ export async function bringForward(
   const lastMs = Math.floor(last.atUs / 1000);
   const reached = { number: last.lsn, at: new Date(lastMs).toISOString() };
   if (goesOn || lastMs === untilMs) return reached;
-  const span =
+  const reason =
     last.lsn === turn.number
-      ? `there is no log directly after the backup ${backup}, which is from ${turn.at}`
+      ? `there is no log directly after the backup ${backup}, so only ${turn.at}, its own time, can be restored; ` +
+        '"backups.log: true" keeps the log, and a running service copies it within a minute of a change'
       : `the log in ${archive} goes on from the backup ${backup}, as of ${turn.at}, without a gap until ${reached.at}: name this time or an earlier one`;
-  const remedy = existsSync(archive)
-    ? ''
-    : '; "backups.log: true" keeps the log, and a running service copies it within a minute of a change';
-  throw new BackupRefused(`${new Date(untilMs).toISOString()} cannot be restored: ${span}${remedy}`);
+  throw new BackupRefused(`${new Date(untilMs).toISOString()} cannot be restored: ${reason}`);
 }
 
 /** The manifest of a backup. Null: it is missing or cannot be used. If the caller named this backup (`isNamed`), throws BackupRefused instead. */

@@ -89,7 +89,7 @@ describe('where a strict lock was in force,', () => {
     writeFileSync(acceptanceFile(state(sealed)), '{}');
     const findings = [
       '~/config.yaml has changed since lock 1',
-      '~/data/seal.json cannot be read as the note of the accepted lock (it has no number or no strictness)',
+      '~/data/seal.json cannot be read as the note of the accepted lock (it lacks a valid number or strict)',
     ];
     const found = load(sealed);
     expect(found).toMatchObject({ ok: false, strict: true });

@@ -275,7 +275,7 @@ describe('refusals', () => {
     [
       'a long key',
       `${width},"${long}":1`,
-      /^\/payload contains a value with too long a pointer that is not a known field/,
+      /^\/payload contains a value whose pointer is too long to be shown; the value is not a known field/,
     ],
     ['a number below a long key', `${width},"${long}":1e999`, /^the number inside "\/payload" is too large/],
     [
