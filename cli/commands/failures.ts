@@ -12,7 +12,7 @@ type Options = Omit<Filters, 'status'> & TextOptions<'from' | 'to'>;
 export const failuresCommand = clientCommand<Options>({
   usage: 'failures',
   description:
-    'list groups of failed jobs whose errors differ only in numbers, ids and quoted texts; "headgate job list --fingerprint" lists the jobs of one',
+    'list groups of failed jobs whose errors differ only in numbers, ids and quoted texts; "headgate job list --fingerprint" lists the jobs of a group',
   examples: ['headgate failures', 'headgate failures --plugin mailer --from 1h'],
   options: [
     new Option('--plugin <name>', 'only jobs of this plugin'),

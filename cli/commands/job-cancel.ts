@@ -39,7 +39,7 @@ export const jobCancel = clientCommand<Options>({
     ...actOptions(),
   ],
   statuses:
-    '0 the jobs are cancelled or being stopped, 1 one of them had ended already or succeeded first or, of several, could not be cancelled',
+    '0 the jobs are cancelled or being stopped, 1 a job had ended already, succeeded first or (of several) could not be cancelled',
   async run(call) {
     const { options, args, client, out } = call;
     if (isOverMany(call)) {

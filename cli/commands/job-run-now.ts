@@ -10,7 +10,7 @@ type Answer = { readonly job_id: string; readonly status: string; readonly resch
 export const jobRunNow = clientCommand<ActOptions>({
   usage: 'job run-now [job_id]',
   description:
-    'make a delayed job, or one that waits for its next attempt, run at once, or all such jobs that match filters',
+    'run a delayed job, or a job that waits for its next attempt, at once; or all such jobs that match filters',
   examples: [
     'headgate job run-now 0198c0de-0000-7000-8000-000000000000',
     'headgate job run-now --plugin mailer --status queued --limit 100',

@@ -15,7 +15,7 @@ type Skills = { readonly skills: readonly Skill[] };
 
 export const pipelineList = clientCommand({
   usage: 'pipeline list',
-  description: 'list the pipelines of the service, the events that start them and what they do',
+  description: 'list the pipelines of the service, with the events that start them and their descriptions',
   examples: ['headgate pipeline list'],
   async run({ client, out }) {
     const { skills } = await client.get<Skills>('/skills', { skills: ['kind'] });

@@ -20,7 +20,7 @@ export const restoreCommand = command<{ readonly into: string; readonly resume?:
     ).makeOptionMandatory(),
     new Option(
       '--until <time>',
-      'restore the state as of this time (or so long ago, as 10m): <path> may be the directory of the backups; needs backups.log',
+      'restore the state as of this time; 10m means ten minutes ago; <path> may be the directory of the backups; needs backups.log',
     ).argParser(parseInstant),
     new Option(
       '--resume',

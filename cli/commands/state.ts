@@ -45,7 +45,7 @@ const stateUpgrade = command<Options & { readonly dryRun?: true; readonly backup
   options: [
     configOption(),
     new Option('--dry-run', 'change nothing; say what would happen'),
-    new Option('--no-backup', 'write no backup before'),
+    new Option('--no-backup', 'write no backup first'),
   ],
   statuses: '0 done, or nothing to do; 1 refused, 74 a disk error, 75 a service is running on it, 78 configuration',
   async run({ options, io, out }) {

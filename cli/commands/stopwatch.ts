@@ -35,7 +35,7 @@ export const stopwatchCommand = clientCommand<Options>({
     ),
     new Option(
       '--compare <window>',
-      'compare this window, such as 2h..1h, with the one from --from to --to (default: from its end until now)',
+      'compare this window, such as 2h..1h, with the one from --from to --to (default: from the end of this window until now)',
     )
       .argParser(parseTimeRange)
       .conflicts(['since', 'subs', 'series']),

@@ -27,7 +27,7 @@ export const topCommand = clientCommand<Options>({
     new Option('--interval <duration>', 'how often to refresh').argParser(parseInterval).default(1_000, '1s'),
     new Option('--sort <column>', 'the order of the lanes; a key changes it').choices(laneOrders).default('depth'),
     new Option('--once', 'print one overview, and end').conflicts(['lines', 'count']),
-    new Option('--lines', 'print a line each time, also on a terminal; without a terminal it always does'),
+    new Option('--lines', 'print a line each time, as it does without a terminal'),
     new Option('--count <count>', 'print this many lines, and end').argParser(parseCount),
   ],
   async run(call) {
