@@ -5,7 +5,7 @@ import type { AddressOptions } from './client/address.ts';
 export type CompletionCandidate = { readonly text: string; readonly description: string };
 export type Shell = 'bash' | 'zsh' | 'fish';
 
-/** Printed where a path is expected, alone or among other candidates. It tells the shell's script to let the shell complete paths. */
+/** Printed where a path is expected, alone or among other candidates. The shell's script then lets the shell complete paths. */
 const pathMark = '<path>';
 const anyPath: CompletionCandidate = { text: pathMark, description: '' };
 

@@ -100,7 +100,7 @@ function identify({ vault, config, authorization }: AdmissionRequest, authentica
   return vault ? authenticateAdmin(authorization, vault.adminDigest!) : authenticate(config, authorization);
 }
 
-/** The refusal of a caller that has none of these scopes. `also`: what else some calls need. */
+/** The refusal of a caller that has none of these scopes. `also`: the further scope that some calls need, in words. */
 export function forbidden(anyOf: readonly string[], also?: string): HttpProblem {
   return problem('forbidden', `this call needs ${scopesText(anyOf)}${also === undefined ? '' : `; ${also}`}`);
 }

@@ -1,5 +1,4 @@
-// What all requests of a listener share.
-
+// The context of a listener: the parts and functions that all its requests share.
 import type { Config } from '../config/config.ts';
 import type { Engine } from '../service/engine.ts';
 import type { Authenticate } from './auth.ts';
@@ -7,7 +6,6 @@ import type { BodyRoom } from './body.ts';
 import type { ServerLog } from './log.ts';
 import type { RouteTable } from './route-table.ts';
 
-/** The parts and functions that all requests of a listener share. */
 export type ListenerContext = {
   readonly engine: Engine;
   readonly log: ServerLog;

@@ -24,7 +24,7 @@ const headBytes = 5;
 /** The length of the pieces that `chunksOf` yields; the last piece may be shorter. */
 const chunkBytes = 256 * 2 ** 10;
 
-/** Thrown if a stored value to which a value in parts refers no longer exists. */
+/** Thrown if a value in parts refers to a stored value that no longer exists. */
 export class PartGone extends Error {}
 const gone = 'a part of the value is no longer stored';
 
@@ -134,7 +134,7 @@ export function* partKeys(parted: Uint8Array): Iterable<Uint8Array> {
   }
 }
 
-/** Throws PartGone if a stored value to which the value in parts refers no longer exists. */
+/** Throws PartGone if the value in parts refers to a stored value that no longer exists. */
 export function checkParts(parts: PartReader, parted: Uint8Array): void {
   for (const key of partKeys(parted)) if (!parts.has(key)) throw new PartGone(gone);
 }

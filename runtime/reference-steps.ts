@@ -35,8 +35,8 @@ export function limitReferences<T>(value: unknown, max: number, check: () => T):
 }
 
 /**
- * Must be called for each reference that is followed. `value`: what is checked against its target. `errors`: the number of
- * errors that were found before in the same schema; they are copied when the target finds one.
+ * Must be called for each reference that is followed. `value`: the value that is checked against the target of the reference. `errors`: the
+ * number of errors that were found before in the same schema; they are copied when the target finds one.
  */
 export function takeReference(value: unknown, errors: number): void {
   stepsLeft ??= stepsMax + stepsPerValue * sizeOf(checked);

@@ -1,4 +1,4 @@
-// What the values of JSON Schema keywords contain, and which keywords drafts 6 and 7 ignore.
+// The keywords of JSON Schema by the kind of their value, and the keywords that drafts 6 and 7 ignore.
 import { isObject } from './json-value.ts';
 import type { Json, JsonObject } from './packing.ts';
 

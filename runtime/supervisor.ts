@@ -19,7 +19,7 @@ export type Child = {
   /** True: only this part is restarted, however often it dies; the other parts can work without it. False: its death ends the service. */
   readonly restarts: boolean;
   /**
-   * When the service stops, a part that is still starting may take this long to finish its start. Then the part may take this long to stop.
+   * When the service stops, a part that is still starting may take this long to finish its start. Then it may take this long again to stop.
    */
   readonly stopMsMax: number;
 };

@@ -26,7 +26,7 @@ export class JobWaiters {
   /** How many of the submissions without a reply have an idempotency key. Each of these may get the id of an earlier job. */
   #keyed = 0;
   #notifying = false;
-  /** Whether the service has told all callers that it stops. */
+  /** Whether the waiting of all callers has ended, because the service stops. */
   #isReleased = false;
 
   constructor(link: Link, reader: Reader) {
@@ -100,16 +100,16 @@ export class JobWaiters {
     this.#waiting.delete(name);
   }
 
-  /** Called when the ledger's actors have restarted. Tells the actors which jobs callers wait for. */
+  /** Called when the ledger's actors have restarted. Names the jobs that callers wait for to the new actors. */
   renew(): void {
-    // The packet with this message may also have replies whose callers then begin to wait. So the actors are told after the whole packet has been
+    // The packet with this message may also have replies whose callers then begin to wait. So this waits until the whole packet has been
     // handled.
     setImmediate(() => {
       for (const name of this.#waiting.keys()) this.#link.tell('job', { kind: 'await_job', id: parseId(name)! });
     });
   }
 
-  /** Called when the service stops: tells all callers that their waiting has ended. Later callers are told so at once. */
+  /** Called when the service stops: ends the waiting of all callers. Later callers do not wait. */
   release(): void {
     this.#isReleased = true;
     // The jobs of the callers in `#due` may have settled after the reader's last refresh.

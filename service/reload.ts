@@ -30,7 +30,7 @@ export type ReloadReply =
       readonly kept: readonly string[];
       /** The jobs that are held after the reload, other than by a pause; empty if the ledger did not answer. */
       readonly held: readonly QueuedJobs[];
-      /** What the log warns of: for example plugins that are not loaded. */
+      /** The warnings for the log, for example about plugins that are not loaded. */
       readonly warnings: readonly string[];
     }
   /** Nothing was reloaded, because of `refuseHeld`: the new configuration would hold these jobs. Null: the ledger did not answer. */

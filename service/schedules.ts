@@ -20,7 +20,7 @@ export const backfillMax = 10_000;
 export type ScheduleOptions = { readonly link: Link; readonly reader: Reader; readonly config: () => Config };
 /**
  * `matched`: the number of occurrences in the range of a backfill; `fired`: how many of them have fired, so that the backfill would skip them
- * (`hasFired`); `times`: what was counted. Null: the range has more than `backfillMax` occurrences.
+ * (`hasFired`); `times`: the times of the schedule at the count. Null: the range has more than `backfillMax` occurrences.
  */
 export type BackfillCount = { readonly matched: number; readonly fired: number; readonly times: BackfillTimes } | null;
 

@@ -33,7 +33,7 @@ import { differInNumbers, fingerprintOf, patternOf, sampleOf } from './records/f
 type AddedJob = { readonly group: FailureGroup; entry: JournalEntry; line: string };
 /** The fingerprint of a pattern, and the key of its group. */
 type KnownPattern = { readonly fingerprint: string; readonly key: Buffer };
-/** Of one command: the patterns with known fingerprints, the last line whose pattern was computed, and that pattern. */
+/** The patterns of one command with known fingerprints, the last line whose pattern was computed, and that pattern. */
 type KnownPatterns = { readonly byPattern: Map<string, KnownPattern>; line: string | null; last: KnownPattern | null };
 
 export class FailureIndex implements JournalConsumer {

@@ -102,7 +102,7 @@ export class RunTable {
   readonly evaluationLimits: EvaluationLimits;
   /** Tokens with an unfinished evaluation, by `evaluationName`, with their positions. */
   readonly evaluating = new Map<string, { readonly node: number; readonly scope: number; readonly token: Token }>();
-  /** Large elements of fan-outs whose jobs are being made, by `evaluationName`. */
+  /** The large elements for which jobs are being made, by `evaluationName`. */
   readonly unfinishedElements = new Map<string, UnfinishedElement>();
   readonly moves: Move[] = [];
   /** Runs whose current part has failed and has no unsettled jobs: the part ends in this turn. */

@@ -59,7 +59,7 @@ export type BackfillReport = {
   readonly waits: Refusal | null;
 };
 
-/** Where a backfill is. `left`: how many more occurrences it may handle. */
+/** The progress of a backfill. `left`: how many more occurrences it may handle. */
 export type BackfillPlace = { readonly plan: BackfillPlan; readonly cursor: Uint8Array | null; readonly left: number };
 /** Fires the next occurrences of a backfill after the cursor, as many as fit into the turn. */
 export type FireBackfill = (place: BackfillPlace, turn: Turn) => BackfillReport;

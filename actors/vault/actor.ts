@@ -46,7 +46,7 @@ export type VaultActor = Actor &
 const secretBytes = 32;
 const sealed = 'the vault does not open: no job is dispatched until it does';
 
-/** What a plugin instance gets: computed once, and kept until the vault changes. `names`: the names of the delivered secrets. */
+/** The secrets of a plugin instance. They are computed once, and kept until the vault changes. `names`: the names of the delivered secrets. */
 type InstanceSecrets = { readonly delivery: Delivery; readonly names: readonly string[] };
 
 export function startVaultActor(options: VaultActorOptions): VaultActor {
@@ -214,7 +214,7 @@ function damageTo({ principals, damaged }: Vault, instance: string): string | nu
   return `the record of the secret ${secret} does not open, and it may be granted to ${instance}`;
 }
 
-/** What the instance gets. Null: no principal of the kind `plugin` has the instance's name, or no active secret is granted to it. */
+/** The secrets of the instance. Null: no principal of the kind `plugin` has the instance's name, or no active secret is granted to it. */
 function instanceSecrets(vault: Vault, instance: string): InstanceSecrets | null {
   const principal = vault.principals.get(instance);
   if (principal?.kind !== 'plugin') return null;

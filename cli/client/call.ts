@@ -125,7 +125,7 @@ function linesOfPayloads(bytes: Uint8Array): number[] {
   return text.split('\n').flatMap((line, index) => (/[^ \t\r]/.test(line) ? [index + 1] : []));
 }
 
-/** A refusal with a line for each payload that is wrong, which names its line in the file instead of its index. */
+/** The refusal with one line of text per wrong payload. Each begins with the payload's place in the file, `file:line`, instead of its index. */
 function withLines(refusal: CommandFailure, file: string, lines: readonly number[]): CommandFailure {
   const { exitStatus: status, problem, hint } = refusal;
   const wrong = (problem.errors ?? []).flatMap(({ index, pointer = '', message }) => {

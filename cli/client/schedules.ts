@@ -20,7 +20,7 @@ export function whenOf({ cron, every_ms: everyMs, at, timezone }: ScheduleDocume
 
 export function scheduleLines(schedule: ScheduleDocument): TerminalLine[] {
   const { id, state, next, paused, tags = {}, queued = 0, failures = 0, history = [] } = schedule;
-  // Of a schedule that was removed from the configuration, only the history is known.
+  // A schedule that was removed from the configuration has only a history.
   const what = state === 'removed' ? '' : `: ${targetOf(schedule)}, ${whenOf(schedule)}`;
   const lines: TerminalLine[] = [[{ text: id, style: 'bold' }, ` ${state}${what}`]];
   for (const [key, text] of Object.entries(tags)) lines.push(`tag      ${key}=${text}`);

@@ -131,7 +131,7 @@ export async function start({
   // A signal during startup takes effect once all parts are up.
   let isUp = false;
   let isReloadAsked = false;
-  /** What asked first for a stop; null: nothing. */
+  /** The first request to stop, with its signal if it was one. Null: there was no request. */
   let stoppedBy: { readonly signal?: NodeJS.Signals } | null = null;
   let isStopping = false;
   const stop = (signal?: NodeJS.Signals): void => {

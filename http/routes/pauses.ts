@@ -222,7 +222,7 @@ function wrongCommand({ plugins }: Config, name: string, command: string): HttpP
   return mismatchProblem('invalid_request', [{ pointer: '/command', message }]);
 }
 
-/** When a pause ends by itself: at a time that is `lastsUs` away, or after `lastsUs`. Neither: it does not end by itself. */
+/** When a pause ends by itself: at `untilUs`, or after `lastsUs` alone. Without both, only a caller ends it. */
 type PauseEnd = { readonly kind: 'end'; readonly times: Pick<PauseRequest, 'untilUs' | 'lastsUs'> };
 
 function readEnd({ until, for: lasting }: PauseBody, nowUs: number): PauseEnd | HttpProblem {

@@ -39,7 +39,7 @@ export type BackupCondition = {
   readonly startedAtMs: number;
 };
 
-/** What the last search for the newest backup found. `readMs`: when it was, in ms of the process's monotonic clock. */
+/** The result of the last search for the newest backup. `readMs`: the time of the search, in ms of the process's monotonic clock. */
 type Newest = {
   readonly into: string;
   readonly storeId: string | null;

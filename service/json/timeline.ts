@@ -7,7 +7,7 @@ import { formatId } from '../../runtime/ids.ts';
 import type { JsonPart } from './chunks.ts';
 import { optionalTime, timestamp } from './timestamp.ts';
 
-/** What the parts of a timeline make together. */
+/** The document that the parts of a timeline make up. */
 export type TimelineDocument = ReturnType<typeof headOf> & {
   readonly steps: readonly ReturnType<typeof stepOf>[];
   readonly critical_path: readonly ReturnType<typeof pathStepOf>[];

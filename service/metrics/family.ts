@@ -47,8 +47,8 @@ export function single<V>(value: V): readonly Sample<V>[] {
 export const otherName = 'other';
 
 /**
- * A shared series of a counter or histogram. `last`: its samples in the last scrape, joined; null: there were none. `lost`: by how much they
- * were less than in the scrape before, joined over all scrapes; null: there has been only one scrape.
+ * A shared series of a counter or histogram. `last`: the joined value of its samples in the last scrape; null: there were none. `lost`: the sum
+ * of all decreases of that value from one scrape to the next; null: there has been only one scrape.
  */
 type SharedSeries<V> = { readonly labels: MetricLabels; last: V | null; lost: V | null };
 
@@ -153,13 +153,13 @@ function* neverFalling<V>(
       series.lost = series.lost === null ? fell : join(series.lost, fell);
     }
     series.last = now;
-    // A series without samples had some before, and so has `lost`.
+    // A series without samples had samples in an earlier scrape, so `lost` is set.
     const value = now === null ? series.lost! : series.lost === null ? now : join(now, series.lost);
     yield { labels: series.labels, value };
   }
 }
 
-/** By how much the value is less than before. `now` null: nothing is left of it. */
+/** The decrease of a value; 0 if it has grown. `now` null: the value is gone. */
 function fallen(before: number, now: number | null): number {
   return Math.max(0, before - (now ?? 0));
 }

@@ -10,7 +10,7 @@ import type { MetricFamily, Sample } from './family.ts';
 const named = ['schedule'];
 const alwaysShown: ReadonlySet<ScheduleOutcome> = new Set(['fired', 'missed', 'refused', 'queue_full']);
 
-/** What the records of the configured schedules say. `paused`: the number of paused schedules. */
+/** The figures of the configured schedules. `paused`: the number of paused ones. */
 export type ScheduleFigures = {
   readonly fires: readonly Sample<number>[];
   readonly lateness: readonly Sample<number>[];

@@ -147,7 +147,7 @@ function isTerm(word: string, term: SearchTerm): boolean {
   return term.isPrefix ? word.startsWith(term.word) : word === term.word;
 }
 
-/** The same. The time hardly depends on the length of the phrase. */
+/** Does the same as `hasPhrase`, in a time that hardly depends on the length of the phrase. */
 function hasLongPhrase(words: readonly string[], phrase: Phrase): boolean {
   // Bit i stands for the term i of the phrase. A prefix has a star at its end, which no word has.
   const bits = new Map<string, bigint>();

@@ -34,7 +34,7 @@ export function windowOf(fromUs: number, nowUs: number, toUs: number | null = nu
   return { from: Math.max(Math.floor(fromUs / minuteUs), current - minutesKept), to };
 }
 
-/** What is read of the stopwatch in a window. */
+/** The data of the stopwatch that a reading collects. */
 export type ReadingScope = {
   /** Only these steps. Null or absent: all. */
   readonly steps?: ReadonlySet<string> | null;

@@ -1,4 +1,4 @@
-// Cancels jobs and runs. Right after the commit, hosts are told to stop the running jobs. A cancelled waiting job ends in the commit that
+// Cancels jobs and runs. Right after the commit, hosts are asked to stop the running jobs. A cancelled waiting job ends in the commit that
 // records the cancel or, if recovery has not read its block yet, when recovery reads the block. The waiting jobs of a cancelled run
 // may take several turns to end: a limited number ends in each.
 
@@ -377,7 +377,7 @@ export class Cancelling {
     }
     const run = state.cancelledRun(open, index);
     if (!run) return false;
-    // If a host has the job, the host was told to stop it when the run was cancelled.
+    // If a host has the job, the host was asked to stop it when the run was cancelled.
     if (this.#has(open, index)) return false;
     addTo(wanted, open, index);
     return true;

@@ -24,8 +24,8 @@ export type RunLookups = {
 const knownRunsMax = 16_384;
 
 /**
- * The stored cancel of an unsettled job. `root`: the root of the tree if the job is a run; null: the job is not a run. `notStarted` belongs
- * to this mark alone and is that of `cancel`: it is counted in place, once for each waiting job of a cancelled run.
+ * The stored cancel of an unsettled job. `root`: the root of the tree if the job is a run; null: the job is not a run. `notStarted`
+ * is the same object as in `cancel`, and its counts grow in place.
  */
 type Mark = {
   readonly id: JobId;

@@ -29,7 +29,7 @@ export class Backlog {
     if (change < 0 && this.blocks.length > spentBlocksMax) this.#dropSpent();
   }
 
-  /** Removes the blocks without waiting jobs if more than half of the blocks must be such ones. */
+  /** Removes the blocks without waiting jobs if they are certainly more than half of all blocks. */
   #dropSpent(): void {
     const inBlocks = this.waiting - this.attempts.length;
     if (inBlocks * 2 < this.blocks.length) this.blocks.keepOnly(({ untouched }) => untouched > 0);

@@ -37,7 +37,7 @@ export type JobFrame = {
   readonly ids: Uint8Array;
 };
 
-/** What a frame needs to know of its slot (host-slot.ts). */
+/** The fields of a slot (host-slot.ts) that its frames depend on. */
 type Slot = { readonly frames: ReadonlyMap<number, unknown>; readonly threads: number };
 
 /**

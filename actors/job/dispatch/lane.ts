@@ -25,7 +25,7 @@ export type CommandLane = {
 /** A half-open breaker (breaker.ts): its plugin, and when its pause expired, in µs. Jobs sent since then are its trial jobs. */
 export type Probe = { readonly plugin: string; readonly sinceUs: number };
 
-/** What a lane knows of a frame (job-frame.ts) that a host has. */
+/** A frame (job-frame.ts) that a host has, as its lane knows it. */
 type LaneFrame = { readonly command: CommandLane; readonly sentUs: number };
 
 /** The kind of worker that runs jobs of a lane: threads, persistent processes, a program per attempt, or runners. */

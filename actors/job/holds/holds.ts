@@ -60,7 +60,7 @@ export class Holds {
 
   /**
    * Stores the holds in `used`, which are the holds that have jobs, and removes all other stored holds. Also writes the times at which the
-   * removed holds ended, and tells their lanes.
+   * removed holds ended, and notes them in the lanes.
    */
   keep(turn: Turn, used: ReadonlySet<Hold>, lanes: ReadonlyMap<string, Lane>): void {
     for (const [key, hold] of this.#known) {

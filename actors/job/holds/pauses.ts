@@ -40,7 +40,7 @@ export class Pauses {
     turn.batch.put('pauses', Buffer.from(key), encodePause(pause));
   }
 
-  /** Makes the pauses that began at a time that is still to come begin now, and end after their length, or at their end by the system's clock. */
+  /** Makes pauses with a beginning in the future begin now. Such a pause ends at its end by the system's clock or, if it has none, after its length. */
   shorten(turn: Turn): void {
     const sinceUs = turn.nowUs;
     for (const pause of this.#known.values()) {
@@ -161,7 +161,7 @@ export class Pauses {
     return [...this.#known.values()].filter(pause => hasExpired(pause) && !this.#probing.has(pauseKey(pause)));
   }
 
-  /** The pause of the plugin instance, followed by those of the plugins that it builds on. With `command`: those of this command in them. */
+  /** The pauses of the plugin instance and of the plugins that it builds on, in this order. With `command`: the pauses of this command in them. */
   #ofPlugin({ name, instance }: Lane, command: string | null): readonly Pause[] {
     const names = [name, ...(instance?.bases ?? [])];
     return names.flatMap(plugin => this.#find({ kind: 'plugin', name: plugin, command }) ?? []);

@@ -117,7 +117,7 @@ export class Delayed {
     const { state } = this.#options;
     // Timers may concern very many blocks, so the decoded block does not stay in memory.
     if (open.inFlight === 0) state.release(open);
-    // If the jobs were rescheduled, nothing has changed, and the block leaves memory at the end of the turn.
+    // A block whose jobs are all still delayed, because they were rescheduled, leaves memory at the end of the turn.
     if (open.delayed === open.unsettled) state.touch(open);
     return isOver;
   }

@@ -109,7 +109,7 @@ export class JobTimesTable {
 
   #remove(batch: Batch, jobs: Omit<Timer, 'atUs' | 'kind' | 'count'>, { plugin }: Block, times: JobTimes): void {
     for (const [kind, atUs] of timersOf(plugin, times)) {
-      // No key can be made of a time before 1970. `#set` has written no timer for it, because it had passed.
+      // A time before 1970 has no key. It had passed when `#set` was called, so it has no timer.
       if (atUs < 0) continue;
       batch.remove('timers', timerKey({ ...jobs, kind, atUs }));
     }

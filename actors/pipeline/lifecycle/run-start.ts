@@ -15,7 +15,7 @@ import type { RunTable } from '../run-table.ts';
 import { Packed, type Token } from '../tokens/token.ts';
 import { failedWith, settleRun } from './run-end.ts';
 
-/** The fields of its job's group that a run has from what starts it. */
+/** The fields of the run's job that depend on its start: a call, an event, a step and so on. */
 type RunOrigin = Pick<
   JobGroup,
   'submittedBy' | 'parent' | 'root' | 'depth' | 'context' | 'hooked' | 'rerun' | 'options'

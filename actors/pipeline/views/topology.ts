@@ -128,8 +128,8 @@ class Walk {
   }
 
   /**
-   * Walks a called pipeline with the signals with which it was not walked yet. What a signal starts does not depend on the other signals. Without
-   * this, a chain of pipelines with several calls each would be walked exponentially often.
+   * Walks a called pipeline once for each signal: signals do not depend on each other. Without this rule, a chain of pipelines with several calls
+   * each would be walked exponentially often.
    */
   #called({ name, steps }: PipelineDefinition, signals: readonly string[]): void {
     const walked = this.#walked.get(name) ?? new Set();

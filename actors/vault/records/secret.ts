@@ -7,7 +7,7 @@ export const patterns = ['manual', 'auto'] as const;
 /** Where the value of a secret comes from. `auto`: the service generates it. `manual`: callers set it. */
 export type SecretPattern = (typeof patterns)[number];
 
-/** What principals and secrets have in common. Times are in µs. */
+/** The fields that principals and secrets have in common. Times are in µs. */
 type VaultEntity = {
   readonly name: string;
   readonly status: 'active' | 'revoked';

@@ -6,8 +6,8 @@ import { describe } from '../wire/response.ts';
 /** The highest heap limit of a plugin thread (see `heapMb`). A thread that exceeds its limit dies. Buffers do not count. */
 export const threadHeapMbMax = 512;
 /**
- * If a thread cannot be stopped within this many waits of `terminateWaitMs`, the host is ended. With many short waits, the time for which the
- * whole machine stands still hardly counts.
+ * If a thread cannot be stopped within this many waits of `terminateWaitMs`, the host is ended. There are many short waits,
+ * because a machine that stands still for a while then uses up only one of them.
  */
 const terminateWaitsMax = 20;
 const terminateWaitMs = 100;

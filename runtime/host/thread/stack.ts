@@ -14,7 +14,7 @@ const headCharsMax = 1_000;
 /** How many errors are shown: the one that was thrown, its `cause`, and the cause of that. */
 const errorsMax = 3;
 
-/** The output of an attempt whose handler threw: `aside`, and the stack as `stderr`. `directory`: of the plugin. */
+/** The output of an attempt whose handler threw: `aside`, and the stack as `stderr`. `directory`: the directory of the plugin. */
 export function withStack(
   aside: HelperOutput | null,
   thrown: unknown,
@@ -49,7 +49,7 @@ function stackOf(thrown: unknown, directory: string, mask: Mask | null): string 
       }
     }
   } catch {
-    // A getter of the error threw. What was read before is shown.
+    // A getter of the error threw. The parts that were read before are shown.
   }
   return frames === 0 && lines.length < 2 ? '' : `${lines.join('\n')}\n`;
 }

@@ -4,7 +4,7 @@ import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { transformSync } from '@swc/wasm-typescript';
 
-/** What `transformSync` throws. The first line is 1, the first column 0. */
+/** An error of `transformSync`. The first line is 1, the first column 0. */
 type Fault = { readonly message: string; readonly startLine?: number; readonly startColumn?: number };
 
 /** The directories of the plugins. */
