@@ -31,6 +31,11 @@ plugins:
   const pipelines = `# Greets each person in a job of its own, then everybody at once.
 pipelines:
   - name: ${examplePipeline}
+    input_schema:
+      type: object
+      required: [people]
+      properties:
+        people: { type: array, items: { type: string }, examples: [[Ada, Grace]] }
     on: people.arrived
     execution_mode: synchronous
     steps:

@@ -1,4 +1,6 @@
 // The first things to try, printed once the service is up.
+import type { JsonObject } from '../../runtime/packing.ts';
+import { sampleOf } from '../plugin-test/sample.ts';
 import type { Started } from './start.ts';
 
 export function hints({ config, url, local }: Started): string[] {
@@ -10,12 +12,21 @@ export function hints({ config, url, local }: Started): string[] {
     lines.push(`  export HEADGATE_TOKEN="$(cat ${local.file})"`);
   }
   const call = 'curl -s -H "Authorization: Bearer $HEADGATE_TOKEN"';
-  const body = `-H 'Content-Type: application/json' -d '{"payload":{}}'`;
   const [pipeline] = pipelines;
-  if (pipeline) lines.push('run a pipeline:', `  ${call} ${url}/pipeline/${pipeline.name} ${body}`);
+  if (pipeline)
+    lines.push('run a pipeline:', `  ${call} ${url}/pipeline/${pipeline.name} ${bodyFor(pipeline.inputSchema)}`);
   const plugin = Object.values(plugins)[0];
   const command = plugin?.manifest.commands[0];
-  if (plugin && command) lines.push('call a plugin:', `  ${call} ${url}/plugin/${plugin.name}/${command.name} ${body}`);
+  if (plugin && command) {
+    const body = bodyFor(command.inputSchema);
+    lines.push('call a plugin:', `  ${call} ${url}/plugin/${plugin.name}/${command.name} ${body}`);
+  }
   lines.push('look at a job:', `  ${call} ${url}/job/<job_id>`, `  ${call} ${url}/job/<job_id>/tree`);
   return lines;
+}
+
+/** The arguments of curl for a call: with a sample payload if the schema requires fields, otherwise with an empty one. */
+function bodyFor(schema: JsonObject | null = null): string {
+  const body = JSON.stringify({ payload: schema?.['required'] ? sampleOf(schema) : {} });
+  return `-H 'Content-Type: application/json' -d '${body.replaceAll("'", `'\\''`)}'`;
 }
