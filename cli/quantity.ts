@@ -23,7 +23,7 @@ export function parseInstant(text: string): string {
   if (ms !== undefined) return new Date(Math.max(0, Date.now() - ms)).toISOString();
   if (parseTimestamp(text) !== undefined) return text;
   throw new InvalidArgumentError(
-    'a time that exists looks like 2026-01-31T12:00:00Z or 2026-01-31T13:00:00+01:00; 2h means two hours ago.',
+    'a time looks like 2026-01-31T12:00:00Z or 2026-01-31T13:00:00+01:00, and must exist; 2h means two hours ago.',
   );
 }
 
