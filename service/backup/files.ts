@@ -19,7 +19,7 @@ import { BackupRefused } from './manifest.ts';
 /** The ending of the name of a directory that is being filled. */
 export const partialEnding = '.partial';
 const writerName = 'writer.json';
-/** A directory is given up by its writer if it has been without a note for this long. */
+/** A directory that has been without a note for this long counts as given up by its writer. */
 const unnotedMsMax = 60_000;
 const readBytes = 2 ** 20;
 

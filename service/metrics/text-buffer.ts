@@ -107,7 +107,7 @@ export class TextBuffer {
   }
 }
 
-/** Whether the number is an integer that is written without a sign and an exponent. */
+/** Whether the number is an integer that is written without sign and exponent. */
 function isPlain(value: number): boolean {
   return Number.isInteger(value) && value >= 0 && value < integersMax;
 }

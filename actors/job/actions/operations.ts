@@ -98,8 +98,8 @@ export function openOperations(options: OperationsOptions): ApplyOperation {
 }
 
 /**
- * Whether a job that was refused for this reason counts as `failed`, because the configuration lacks its plugin, command or pipeline.
- * For any other reason except `not_kept`, the action waits.
+ * Whether a job that is refused for this reason counts as `failed`: the configuration lacks its plugin, command or pipeline. For any
+ * other reason except `not_kept`, the action waits.
  */
 function isFinal(refusal: Refusal): boolean {
   return refusal === 'unknown_plugin' || refusal === 'unknown_command' || refusal === 'unknown_pipeline';
