@@ -23,7 +23,7 @@ import type { WorkNode, WorkStep } from './definition/compile.ts';
 import { DefinitionVersions } from './definition/definition-versions.ts';
 import { Descendants } from './descendants.ts';
 import { Dedupe } from './events/dedupe.ts';
-import { type EvaluationLimits, stepBytesMax, wholeBytesMax } from './expressions/evaluations.ts';
+import { type EvaluationLimits, evaluationsMax, stepBytesMax, wholeBytesMax } from './expressions/evaluations.ts';
 import { encodePlan, type FanOut, isParked, type UnfinishedElement } from './fanout/fanout.ts';
 import { Arrivals } from './join/arrivals.ts';
 import { partedBytesMin } from './join/join-payload.ts';
@@ -38,11 +38,6 @@ import type { StepPosition, Token } from './tokens/token.ts';
 
 /** When a turn has created this many bytes (`bytesInTurn`), other work waits for the next turn. */
 export const bytesPerTurnMax = 8 * 2 ** 20;
-/**
- * The maximum number of unfinished evaluations (evaluations.ts) that are kept in memory. The same maximum applies to large elements whose
- * jobs are being made.
- */
-export const evaluationsMax = 4;
 /** When the arrivals in the record of a scope exceed this size, they move to a value of the table `arrivals`. */
 export const inlineArrivalsBytesMax = 4096;
 const openRunsMaxDefault = 16_384;
@@ -82,6 +77,8 @@ export type RunTableOptions = {
   readonly loadedBytesMax?: number;
   /** The size above which a value refers to stored bytes instead of copying them. Default: 4 MiB. */
   readonly partedBytesMin?: number;
+  /** The maximum number of unfinished evaluations in memory. Default: `evaluationsMax`. */
+  readonly evaluationsMax?: number;
 };
 
 export class RunTable {
@@ -97,6 +94,7 @@ export class RunTable {
   readonly #openRunsMax: number;
   readonly #openRunsBytesMax: number;
   readonly partedBytesMin: number;
+  readonly evaluationsMax: number;
   readonly arrivals: Arrivals;
   /** The `EvaluationLimits` of evaluations that may take several turns (evaluations.ts). */
   readonly evaluationLimits: EvaluationLimits;
@@ -129,6 +127,7 @@ export class RunTable {
     this.#openRunsBytesMax = options.openRunsBytesMax ?? openRunsBytesMax;
     this.arrivals = new Arrivals(store);
     this.partedBytesMin = options.partedBytesMin ?? partedBytesMin;
+    this.evaluationsMax = options.evaluationsMax ?? evaluationsMax;
     this.evaluationLimits = {
       parts: this.arrivals.parts,
       isSpent: () => this.turn.isSpent || this.isFull,

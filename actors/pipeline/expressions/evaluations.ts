@@ -20,6 +20,12 @@ export const wholeBytesMax = 4096;
 /** The maximum of `stepBytes`. */
 export const stepBytesMax = 64 * 2 ** 10;
 
+/**
+ * The maximum number of unfinished evaluations that are kept in memory. The same maximum applies to large elements whose jobs are being
+ * made.
+ */
+export const evaluationsMax = 4;
+
 const nothing: PartReader = { get: () => undefined, has: () => false };
 /** The `EvaluationLimits` of evaluations that have no time limit, and whose data is not in parts. */
 export const unlimited: EvaluationLimits = {

@@ -14,7 +14,7 @@ import { listKey } from '../records/run.ts';
 import { groupsPerSlice } from '../reuse/reuse-index.ts';
 import type { TokenReuse } from '../reuse/token-reuse.ts';
 import { type Run, type Scope, workNode } from '../run.ts';
-import { bytesPerTurnMax, evaluationName, evaluationsMax, type RunTable } from '../run-table.ts';
+import { bytesPerTurnMax, evaluationName, type RunTable } from '../run-table.ts';
 import type { Children } from '../steps/children.ts';
 import { baggageFault, contextFault } from '../tokens/baggage.ts';
 import { enterEvent } from '../tokens/event-tokens.ts';
@@ -106,10 +106,9 @@ export class Expansion {
 
   /** Parks a token whose evaluation (evaluations.ts) is unfinished. The work done so far stays in memory if there is room for it. */
   parkEvaluation(run: Run, node: number, scope: Scope, token: Token, id: number | null): void {
-    const { evaluating } = this.#table;
     const fan = this.park(run, node, scope, token, id);
-    fan.isCrowded = evaluating.size >= evaluationsMax;
-    if (!fan.isCrowded) evaluating.set(evaluationName(run, fan.id), { node, scope: scope.id, token });
+    fan.isCrowded = this.#table.evaluating.size >= this.#table.evaluationsMax;
+    if (!fan.isCrowded) this.#table.evaluating.set(evaluationName(run, fan.id), { node, scope: scope.id, token });
   }
 
   /** Starts to divide a token into one token per event of its cause. */
@@ -167,7 +166,8 @@ export class Expansion {
 
   /** Whether the fan-out must wait for the next turn: for the commit of this turn, or for room in memory for an evaluation. */
   #mustWait(fan: FanOut | undefined): boolean {
-    return waitsForCommit(fan) || (fan?.isCrowded === true && this.#table.evaluating.size >= evaluationsMax);
+    const isCrowded = fan?.isCrowded === true && this.#table.evaluating.size >= this.#table.evaluationsMax;
+    return isCrowded || waitsForCommit(fan);
   }
 
   #expand(run: Run): void {

@@ -6,7 +6,7 @@ import { endWithin, mapHead, skipInSteps } from '../../../runtime/splice.ts';
 import { type EvaluationLimits, Evaluations, UnfinishedEvaluation } from '../expressions/evaluations.ts';
 import { hasPacked } from '../expressions/template.ts';
 import type { Run } from '../run.ts';
-import { evaluationName, evaluationsMax, type RunTable } from '../run-table.ts';
+import { evaluationName, type RunTable } from '../run-table.ts';
 import { joined, payloadWith, problemWith, storedSections } from '../steps/payload-with.ts';
 import { addBaggage, contextBytesMax } from '../tokens/baggage.ts';
 import { dataOf, Packed } from '../tokens/token.ts';
@@ -35,7 +35,7 @@ type Made = { readonly job: NewJob | null; readonly end: number };
  * other elements are in memory. The work done so far stays in memory for the next call.
  */
 export function makeElement(table: RunTable, run: Run, fan: FanOut, plan: FanPlan): Made {
-  const { unfinishedElements, evaluationLimits } = table;
+  const { unfinishedElements, evaluationLimits, evaluationsMax } = table;
   const name = evaluationName(run, fan.id);
   let element = unfinishedElements.get(name);
   if (!element) {

@@ -25,7 +25,17 @@ export type RunLimits = {
   readonly openRunsMax: number;
   readonly loadedBytesMax: number;
   readonly partedBytesMin: number;
+  readonly evaluationsMax: number;
 };
+
+export function runLimitsOf(dice: Dice): RunLimits {
+  return {
+    openRunsMax: dice.pick([3, 30, 16_384]),
+    loadedBytesMax: dice.pick([0, 2 ** 26]),
+    partedBytesMin: dice.pick([0, 60, 2 ** 22]),
+    evaluationsMax: dice.pick([1, 4]),
+  };
+}
 
 export type Outside = {
   readonly store: Store;

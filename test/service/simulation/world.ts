@@ -14,7 +14,7 @@ import { Faults, type Scenario } from './faults.ts';
 import { frameHolds, hostsHold } from './handing-out.ts';
 import { Hosts, nameOf } from './hosts.ts';
 import { InForce } from './in-force.ts';
-import { Ledger, type RunLimits } from './ledger.ts';
+import { Ledger, type RunLimits, runLimitsOf } from './ledger.ts';
 import { Many } from './many.ts';
 import { type Compared, compare } from './model.ts';
 import { Operators } from './operators.ts';
@@ -81,12 +81,7 @@ export class World {
       has: (table, key) => this.#poison.has(table, key),
       isDamaged: root => this.#poison.roots.has(root),
     });
-    const runs = new Dice(seed, 'open runs');
-    this.#runs = {
-      openRunsMax: runs.pick([3, 30, 16_384]),
-      loadedBytesMax: runs.pick([0, 2 ** 26]),
-      partedBytesMin: runs.pick([0, 60, 2 ** 22]),
-    };
+    this.#runs = runLimitsOf(new Dice(seed, 'open runs'));
     this.#poison = new Poison(memory, this.#commits, this.#runs);
     this.#store = this.#poison.over({ ...memory, commit: batch => this.#commit(memory, ownCopy(batch)) });
     this.#vault = new VaultModel(memory, new Dice(seed, 'vault'));
