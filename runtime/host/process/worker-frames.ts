@@ -71,7 +71,12 @@ export class WorkerFrames {
     this.#learned = learned;
     this.#pool = new ThreadPool(threads, data, {
       onAllStarted: () => this.#release([...this.#held.keys()]),
-      onLateOutcome: late => sender.written(late.frameId, late.written),
+      onLateOutcome: late => {
+        // State updates are applied in the order in which outcomes are sent, and those in the frame's memory come before this one.
+        const run = this.#find(late.frameId);
+        if (run !== undefined) this.#report(run);
+        sender.written(late.frameId, late.written);
+      },
       onThreadReplaced: reason => sender.replaced(learned.text(reason)),
       onStuck,
     });
@@ -112,7 +117,7 @@ export class WorkerFrames {
    * has not ended after `cancelMsMax`, its thread is replaced.
    */
   cancel(frameId: number, task: number, reason: string): void {
-    const run = [...this.#runs].find(({ head }) => head.frameId === frameId);
+    const run = this.#find(frameId);
     if (run === undefined) return;
     this.#takeBack(run, 'interrupted');
     this.#dropWaiting();
@@ -134,6 +139,11 @@ export class WorkerFrames {
     this.#waiting = [];
     this.#runs.clear();
     await this.#pool.close();
+  }
+
+  #find(frameId: number): ThreadFrame | undefined {
+    for (const run of this.#runs) if (run.head.frameId === frameId) return run;
+    return undefined;
   }
 
   #launch(): void {

@@ -5,16 +5,9 @@ import { type Json, unpack } from '../../packing.ts';
 import { FrameReader } from '../wire/frame.ts';
 import { LearnedMask, type Mask } from '../wire/mask.ts';
 import { encodeOutcomes, outcomeOfRun } from '../wire/outcome-message.ts';
-import type { HostedPlugin } from '../wire/plugin-host.ts';
+import type { HostedPlugin, Outcome } from '../wire/plugin-host.ts';
 import { type AnyRequest, makeRequest } from '../wire/request.ts';
-import {
-  okResult,
-  resultOfAnswer,
-  resultOfError,
-  resultOfFailure,
-  type TaskResult,
-  timeOutReason,
-} from '../wire/response.ts';
+import { okResult, resultOfAnswer, resultOfError, resultOfFailure, timeOutReason } from '../wire/response.ts';
 import { SharedFrame } from '../wire/shared-frame.ts';
 import { FrameState } from '../wire/state.ts';
 import { Deadline } from './deadline.ts';
@@ -24,7 +17,10 @@ import { deadlineText, followWallClock, isNothing, isThenable, plugins, prepare 
 
 /** Reports that the thread has loaded its own code. From now on the thread can be stopped safely. */
 export type Loaded = { readonly loaded: number };
-/** Reports an outcome that did not fit into the memory of its frame (wire/shared-frame.ts). */
+/**
+ * Reports an outcome that is not in the memory of its frame (wire/shared-frame.ts), because it did not fit, or because it has state updates and an
+ * earlier one with state updates did not fit.
+ */
 export type LateOutcome = { readonly frameId: number; readonly written: Uint8Array };
 
 /** Tells a thread to cancel a task. `cancel`: the id of the task's frame; for a concurrent thread, the frame's ticket. */
@@ -82,6 +78,8 @@ async function runFrame(shared: SharedArrayBuffer): Promise<void> {
   const { deadlineMs } = frame.head;
   followWallClock();
   slot.enter('running', threadId);
+  /** Whether state updates of the frame were sent as a message. Later ones are then sent so too, because they must not overtake the message. */
+  let isStateSent = false;
 
   for (let startedMs = performance.now(); task >= 0; task = slot.claim()) {
     let settled = refused;
@@ -116,7 +114,13 @@ async function runFrame(shared: SharedArrayBuffer): Promise<void> {
         settled = state.settle(settled);
       }
     }
-    publish(slot, frame.head.frameId, task, settled, startedMs, endedMs);
+    const outcome = outcomeOfRun(task, settled, startedMs, endedMs);
+    const hasState = settled.stateUpdates !== null;
+    if ((hasState && isStateSent) || !slot.publish(outcome)) {
+      sendOutcome(frame.head.frameId, outcome);
+      isStateSent ||= hasState;
+    }
+    slot.countAnswered();
     startedMs = endedMs;
   }
 }
@@ -134,19 +138,8 @@ function maskOf({ directory }: HostedPlugin, secrets: Uint8Array | null): Mask |
   return known?.mask ?? null;
 }
 
-function publish(
-  slot: SharedFrame,
-  frameId: number,
-  task: number,
-  settled: TaskResult,
-  startedMs: number,
-  endedMs: number,
-): void {
-  const outcome = outcomeOfRun(task, settled, startedMs, endedMs);
-  if (!slot.publish(outcome)) {
-    const written = encodeOutcomes([outcome]);
-    // The memory of the outcome is transferred to the main thread instead of copied, because it may be large.
-    port.postMessage({ frameId, written } satisfies LateOutcome, [written.buffer as ArrayBuffer]);
-  }
-  slot.countAnswered();
+/** Sends an outcome as a message. Its memory is transferred to the main thread instead of copied, because it may be large. */
+function sendOutcome(frameId: number, outcome: Outcome): void {
+  const written = encodeOutcomes([outcome]);
+  port.postMessage({ frameId, written } satisfies LateOutcome, [written.buffer as ArrayBuffer]);
 }
