@@ -1,7 +1,7 @@
 // The callers of a world: what they ask, what they are answered, and what must hold because of these answers, whatever fails.
 import type { Observed } from '../../../actors/hub/protocol.ts';
 import type { CancelReply } from '../../../actors/job/cancel/cancel-protocol.ts';
-import type { IdempotencyKey, SubmitJobsReply, SubmitReply } from '../../../actors/job/protocol.ts';
+import type { IdempotencyKey, SubmitJobsReply, SubmitReply, WaitsReply } from '../../../actors/job/protocol.ts';
 import { findBlock, groupOf } from '../../../actors/job/records/block.ts';
 import { type Tags, tagsOf } from '../../../actors/job/records/tags.ts';
 import { findJob } from '../../../actors/job/views/jobs.ts';
@@ -15,6 +15,7 @@ import { holds } from './broken.ts';
 import type { AskedCancel, CancelModel } from './cancel-model.ts';
 import type { KnownJob } from './commits.ts';
 import { Dice } from './dice.ts';
+import type { Look, Looks } from './looks.ts';
 import type { AskedRerun, Reruns } from './reruns.ts';
 import { called } from './setup.ts';
 import type { Times } from './times.ts';
@@ -42,7 +43,8 @@ type Ask =
   | { readonly kind: 'vault'; readonly request: VaultRequest; readonly isAdmin: boolean }
   | { readonly kind: 'cancel'; readonly cancel: AskedCancel }
   | { readonly kind: 'rerun'; readonly rerun: AskedRerun }
-  | { readonly kind: 'look' | 'stop' };
+  | { readonly kind: 'look'; readonly look: Look | null }
+  | { readonly kind: 'stop' };
 type Message = { readonly actor: 'job' | 'pipeline' | 'vault'; readonly message: object };
 /** A request with a key, that may be repeated. */
 type Keyed = { readonly message: Message; readonly ask: Ask; readonly untilUs: number };
@@ -70,6 +72,7 @@ export class Callers {
   readonly #cancels: CancelModel;
   readonly #reruns: Reruns;
   readonly #times: Times;
+  readonly #looks: Looks;
   readonly #batchDice: Dice;
   readonly #tagDice: Dice;
   readonly #keyed: Keyed[] = [];
@@ -84,7 +87,9 @@ export class Callers {
     cancels: CancelModel,
     reruns: Reruns,
     times: Times,
+    looks: Looks,
   ) {
+    this.#looks = looks;
     this.#times = times;
     this.#batchDice = new Dice(seed, 'batches');
     this.#tagDice = new Dice(seed, 'tags');
@@ -242,11 +247,12 @@ export class Callers {
 
   #look(): Message {
     const { id } = [...this.fates.values()].findLast(fate => fate.kind === 'accepted') ?? {};
-    const message =
-      id && this.#dice.chance(0.5)
-        ? { kind: 'ask_waits', id: parseId(id)! }
-        : { kind: this.#dice.pick(['ask_queue', 'ask_held']) };
-    return this.#send({ kind: 'look' }, 'job', message, null, 0);
+    if (id && this.#dice.chance(0.5)) {
+      const look = this.#looks.next();
+      return this.#send({ kind: 'look', look }, 'job', { kind: 'ask_waits', id: look?.id ?? parseId(id)! }, null, 0);
+    }
+    const message = { kind: this.#dice.pick(['ask_queue', 'ask_held']) };
+    return this.#send({ kind: 'look', look: null }, 'job', message, null, 0);
   }
 
   #send(ask: Ask, actor: Message['actor'], message: object, key: IdempotencyKey | null, nowUs: number): Message {
@@ -284,6 +290,7 @@ export class Callers {
     else if (ask!.kind === 'run') this.#began(ask!, value as SubmitReply);
     else if (ask!.kind === 'cancel') this.#cancels.answered(ask!.cancel, value as CancelReply, this.#reader);
     else if (ask!.kind === 'rerun') this.#reruns.answered(ask!.rerun, value as SubmitReply | SubmitJobsReply);
+    else if (ask!.kind === 'look') ask!.look && this.#looks.answered(ask!.look, value as WaitsReply);
     else if (ask!.kind === 'vault') this.#vault.answered(ask!.request, ask!.isAdmin, value as VaultReply);
   }
 

@@ -173,7 +173,9 @@ export class CancelModel {
     for (const job of this.#commits.jobs()) {
       if (this.#isDamaged(job.id)) continue;
       const { status, body } = job.attempts.at(-1)!;
-      const isLastCut = /finally: cancelled by (?!timeout: )/.test(`${errorOf(body)} ${readPhaseError(body) ?? ''}`);
+      // The error of a called run's `finally` is quoted behind a colon.
+      const errors = [errorOf(body), readPhaseError(body) ?? ''];
+      const isLastCut = errors.some(error => /(?:^|; )finally: cancelled by (?!timeout: )/.test(error));
       holds(!isLastCut || this.#isEnded(job.id), () => `finally of ${job.id} is cancelled, and nobody asked for it`);
       const answer = this.#answered.get(job.id);
       if (status === 'cancelled') {

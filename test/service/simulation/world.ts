@@ -15,6 +15,7 @@ import { frameHolds, hostsHold } from './handing-out.ts';
 import { Hosts, nameOf } from './hosts.ts';
 import { InForce } from './in-force.ts';
 import { Ledger, type RunLimits, runLimitsOf } from './ledger.ts';
+import { Looks } from './looks.ts';
 import { Many } from './many.ts';
 import { type Compared, compare } from './model.ts';
 import { Operators } from './operators.ts';
@@ -104,7 +105,8 @@ export class World {
     this.#many = new Many(this.#store, this.#commits, this.#cancels, new Dice(seed, 'many'), isDamaged);
     this.#times = new Times(memory, this.#commits, new Dice(seed, 'times'));
     this.#cancels.expired = job => this.#times.hasExpired(job);
-    const asked = [this.#cancels, this.#reruns, this.#times] as const;
+    const looks = new Looks(memory, new Dice(seed, 'looks'), this.#commits, this.#poison);
+    const asked = [this.#cancels, this.#reruns, this.#times, looks] as const;
     this.#callers = new Callers(memory, seed, this.#vault, { find: id => this.#commits.find(id), isDamaged }, ...asked);
     this.#operators = new Operators(memory, new Dice(seed, 'operators'), this.#cancels, isDamaged);
     this.#setups = new Setups(seed);
