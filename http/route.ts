@@ -77,7 +77,7 @@ export interface HttpCall<P = unknown, Q = unknown, F = unknown> {
   hold(): void;
   /**
    * The job that this call has submitted, or the job of the earlier call that it repeats. If the handler sets this field, the log line of the
-   * request contains the job's id. Handlers of batches and actions do not set the field.
+   * request contains the job's id. Handlers of batches do not set the field.
    */
   submitted: JobId | null;
   /** Frees the memory of a batch's body. */

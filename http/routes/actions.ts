@@ -196,7 +196,7 @@ const startAction = route({
     const reply = await engine.actions.start({ plan, payload, ...(idempotency && { idempotency }), asker: call });
     if (reply.kind === 'refused') return problem(reply.refusal, refusalDetails[reply.refusal]);
     // Another call with the same key may have started an action meanwhile.
-    return (idempotency && earlierAnswer(engine, reply.id)) ?? startedAnswer(reply.id, answer);
+    return (idempotency && earlierAnswer(call, reply.id)) ?? startedAnswer(call, reply.id, answer);
   },
 });
 
@@ -273,7 +273,7 @@ async function countOf(
     if (counted === null) return problem('too_many_reads', 'too many selections are being counted');
     if ('matched' in counted) return counted;
     if (counted.kind === 'refused') return problem(counted.refusal, refusalDetails[counted.refusal]);
-    return earlierAnswer(engine, counted.id) ?? (await countOf(call, selection, null));
+    return earlierAnswer(call, counted.id) ?? (await countOf(call, selection, null));
   } catch (error) {
     if (error instanceof ReadsDown) return problem('unavailable', readsDownDetail);
     throw error;
@@ -308,14 +308,19 @@ function answerOf({ matched: count, moment, searchedUs }: CountedSelection): Cou
   };
 }
 
-export function startedAnswer(id: JobId, answer: CountAnswer): Answer {
+export function startedAnswer(call: HttpCall, id: JobId, answer: CountAnswer): Answer {
+  call.submitted = id;
   return json(202, JSON.stringify({ action_id: formatId(id), ...answer }));
 }
 
 /** The answer to the call that started this action. Null: the action is no longer stored. */
-export function earlierAnswer(engine: HttpCall['engine'], id: JobId): Answer | null {
-  const job = engine.job(id);
+export function earlierAnswer(call: HttpCall, id: JobId): Answer | null {
+  const job = call.engine.job(id);
   if (!job?.input.payload) return null;
   const { matched: count, up_to, index_at }: ActionRequest = requestOf(job);
-  return startedAnswer(id, { matched: count, up_to, ...(index_at !== undefined && { index_at: index_at as string }) });
+  return startedAnswer(call, id, {
+    matched: count,
+    up_to,
+    ...(index_at !== undefined && { index_at: index_at as string }),
+  });
 }

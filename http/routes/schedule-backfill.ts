@@ -84,7 +84,7 @@ const backfillSchedule = route({
     // A call that repeats another (same idempotency key) gets the answer to the first call, however many occurrences there are by now.
     const earlier = idempotency && !body.dry_run ? await engine.actions.earlier(idempotency) : null;
     if (earlier?.kind === 'refused') return problem(earlier.refusal, refusalDetails[earlier.refusal]);
-    const firstAnswer = earlier && earlierAnswer(engine, earlier.id);
+    const firstAnswer = earlier && earlierAnswer(call, earlier.id);
     if (firstAnswer) return firstAnswer;
     const fromMs = Math.ceil(fromUs! / 1_000);
     const toMs = Math.floor(toUs! / 1_000);
@@ -123,7 +123,8 @@ const backfillSchedule = route({
     if (reply.kind === 'refused') return problem(reply.refusal, refusalDetails[reply.refusal]);
     // Another call with the same key may have started an action meanwhile.
     return (
-      (idempotency && earlierAnswer(engine, reply.id)) ?? startedAnswer(reply.id, { matched: counted.matched, up_to })
+      (idempotency && earlierAnswer(call, reply.id)) ??
+      startedAnswer(call, reply.id, { matched: counted.matched, up_to })
     );
   },
 });

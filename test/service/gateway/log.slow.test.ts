@@ -114,6 +114,25 @@ test('the line of a rerun names the new job and the old one', async () => {
   expect(line).toMatchObject({ route: '/job/{job_id}/rerun', job_id: body['job_id'], rerun_of: old });
 });
 
+test('the line of an action names its job, also when the call is repeated', async () => {
+  const log = listen();
+  const start = () =>
+    gateway.call(
+      'POST',
+      '/actions',
+      { do: 'cancel', where: { plugin: 'echo' } },
+      { headers: { 'Idempotency-Key': 'a' } },
+    );
+  const { body } = await start();
+  await start();
+  const lines = await until('both lines', () => {
+    const found = log().filter(said('a control call'));
+    return found.length === 2 && found;
+  });
+  const line = { route: '/actions', status: 202, job_id: body['action_id'] };
+  expect(lines).toMatchObject([line, line]);
+});
+
 test('at the level debug each call has a line, which names the job that it submitted or asked for, and its run', async () => {
   await gateway.reload({ ...settings(), service: { log_level: 'debug' } });
   onTestFinished(async () => void (await gateway.reload(settings())));
