@@ -8,6 +8,7 @@ import { unsettledIn } from '../../actors/job/views/unsettled.ts';
 import { readWrapped, unwrapKeyring } from '../../actors/vault/records/keyring.ts';
 import { readUnlockKey } from '../../actors/vault/unlock-key.ts';
 import { nextKeyFile } from '../../config/key-file.ts';
+import { archivedStore } from '../../runtime/commit-log/archive.ts';
 import { replaceFile, syncDirectory, writeSynced } from '../../runtime/durable-file.ts';
 import { blockKeyMs } from '../../runtime/ids.ts';
 import { type Applied, appliedIn } from '../../runtime/store/applied.ts';
@@ -103,8 +104,13 @@ export function nameOf(at: Date): string {
 function targetOf(to: string, at: Date): string {
   const path = resolve(to);
   const found = statSync(path, { throwIfNoEntry: false });
+  const home = found?.isDirectory() ? path : dirname(path);
+  if (existsSync(join(home, manifestName))) throw new BackupRefused(`${home} is a backup already; name another path`);
+  for (const each of [home, path]) {
+    if (archivedStore(basename(each)) !== null)
+      throw new BackupRefused(`${each} is for the copies of a commit log; name another path`);
+  }
   if (found?.isDirectory()) {
-    if (existsSync(join(path, manifestName))) throw new BackupRefused(`${path} is a backup already; name another path`);
     // A second backup within the same second gets the name of the next free second.
     for (let ms = at.getTime(); ; ms += 1_000) {
       const named = join(path, nameOf(new Date(ms)));

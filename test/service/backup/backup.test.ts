@@ -214,10 +214,15 @@ test('a backup in a directory is named by the time; nothing is ever overwritten'
   expect(made.json.path).toMatch(/many\/headgate-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ$/);
   const file = join(out, 'file');
   writeFileSync(file, 'mine');
+  const logOf = (into: string) => join(into, 'log-0198c0de-0000-4000-8000-000000000000');
+  mkdirSync(logOf(out));
   for (const [path, why] of [
     [file, 'exists already'],
     [backup, 'is a backup already'],
+    [join(backup, 'inside'), 'is a backup already'],
     [join(out, 'none/below'), 'does not exist'],
+    [logOf(many), 'is for the copies of a commit log'],
+    [join(logOf(out), '000000000001.log'), 'is for the copies of a commit log'],
   ] as const) {
     const { status, json } = await headgate(['backup', path, '--config', gateway.directory, '--json']);
     expect({ status, detail: json.detail }).toEqual({ status: 1, detail: expect.stringContaining(why) });
