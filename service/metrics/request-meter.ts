@@ -19,7 +19,10 @@ type RouteCounts = {
   readonly seconds: Buckets | null;
 };
 
-/** Stands for requests without a route (for example, their path is unknown, or admission refused them), and for routes beyond `routesMax`. */
+/**
+ * Stands for requests without a route (for example, their path is unknown, has no route for their method, or admission refused them), and for
+ * routes beyond `routesMax`.
+ */
 const noRoute: MeteredRoute = { method: 'other', path: 'none', answers: {} };
 const eventStreamType = 'text/event-stream';
 /** The codes of refusals that count as refused work. Each is answered with 503. */
@@ -37,9 +40,13 @@ export class RequestMeter {
   readonly #refused = new Map<string, number>();
   readonly #deliveries = new Map<string, { readonly endpoint: string; readonly code: string; count: number }>();
 
-  /** Counts a finished request. `status` null: the connection closed before the answer was complete. */
+  /**
+   * Counts a finished request. `status` null: the connection closed before the answer was complete; 405: `route` is a route of the path for
+   * another method.
+   */
   count(route: MeteredRoute | null, status: number | null, durationMs: number): void {
-    const counts = this.#known.get(route ?? noRoute) ?? this.#open(route ?? noRoute);
+    const counted = status === 405 ? noRoute : (route ?? noRoute);
+    const counts = this.#known.get(counted) ?? this.#open(counted);
     const code = status ?? goneStatus;
     counts.codes.set(code, (counts.codes.get(code) ?? 0) + 1);
     counts.seconds?.add(durationMs / 1000);
