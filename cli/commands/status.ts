@@ -42,7 +42,12 @@ export const statusCommand = clientCommand<{ readonly quiet?: true }>({
   usage: 'status',
   description: 'show whether the service is up, what is queued and running, and how the last 24 hours went',
   examples: ['headgate status', 'headgate status --url http://127.0.0.1:8080 --json'],
-  options: [new Option('--quiet', 'print nothing; the exit status says whether the service is up (for health checks)')],
+  options: [
+    new Option(
+      '--quiet',
+      'print nothing but errors; the exit status says whether the service is up (for health checks)',
+    ),
+  ],
   statuses: '0 the service is up, 3 it is up, but refuses the token',
   async run({ options, client, out }) {
     const health = await client.get<Health>('/healthz', { status: true, uptime_seconds: true, version: true });
