@@ -39,7 +39,7 @@ const onNode = [
   'feature/events/streams',
   'service/fuzz/fuzz',
   'service/gateway/listen',
-  'unit/http/{execution,framing,leaving,refusals,server,timeouts}',
+  'unit/http/{execution,framing,head-text,leaving,refusals,server,timeouts}',
   'feature/webhooks/{door,listener}',
   ...(isDeep ? ['feature/ui/server.slow'] : []),
 ].map(name => `test/${name}.test.ts`);

@@ -105,15 +105,15 @@ export function forbidden(anyOf: readonly string[], also?: string): HttpProblem 
   return problem('forbidden', `this call needs ${scopesText(anyOf)}${also === undefined ? '' : `; ${also}`}`);
 }
 
-/** Whether the method, in lower case, only reads. */
+/** Whether the method only reads. */
 export function isReading(method: string): boolean {
-  return method === 'get' || method === 'head';
+  return method === 'GET' || method === 'HEAD';
 }
 
 function routeOf(place: RoutesAtPath, method: string): Route | undefined {
   if (isReading(method)) return place.routes.GET;
-  if (method === 'post') return place.routes.POST;
-  return method === 'delete' ? place.routes.DELETE : undefined;
+  if (method === 'POST') return place.routes.POST;
+  return method === 'DELETE' ? place.routes.DELETE : undefined;
 }
 
 export function tooLarge({ bytesMax, setting }: BodyLimit): HttpProblem {

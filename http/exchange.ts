@@ -250,7 +250,7 @@ export class Exchange implements HttpCall, AnswerSink {
     }
     const status = problemStatus(refusal);
     this.#res.respondLast(this.#responseHead(status, problemType, noHeaders), writeProblem(refusal, this.requestId));
-    if (typeof match === 'object' && this.#head.method === 'post') match.place.routes.POST?.refused?.(refusal);
+    if (typeof match === 'object' && this.#head.method === 'POST') match.place.routes.POST?.refused?.(refusal);
     this.#finish(status);
   }
 
@@ -288,7 +288,7 @@ export class Exchange implements HttpCall, AnswerSink {
 
   #writeWhole(status: number, contentType: string, headers: Headers, body: string | Uint8Array): void {
     const head = this.#responseHead(status, contentType, headers);
-    if (this.#head.method === 'head') this.#res.respondBare(head, Buffer.byteLength(body));
+    if (this.#head.method === 'HEAD') this.#res.respondBare(head, Buffer.byteLength(body));
     else this.#res.respond(head, body);
     this.#finish(status);
   }
@@ -301,7 +301,7 @@ export class Exchange implements HttpCall, AnswerSink {
 
   #stream(answer: Answer & { readonly kind: 'stream' }): void {
     const head = this.#responseHead(answer.status ?? 200, answer.contentType ?? jsonType, answer.headers ?? noHeaders);
-    if (this.#head.method === 'head') {
+    if (this.#head.method === 'HEAD') {
       this.#res.respondBare(head, null);
       this.#finish(head.status);
       return;

@@ -2,18 +2,18 @@
 
 import type { HttpProblem } from './problem.ts';
 
-/** A request head as the HTTP server offers it, valid until `RequestHandler.begin` returns. Method and header names are in lower case. */
+/** A request head as the HTTP server offers it, valid until `RequestHandler.begin` returns. Header names are in lower case. */
 export interface RequestSource {
   /** The refusal of a request that the server has parsed and does not accept; null or absent: it accepts the request. */
   readonly fault?: HttpProblem | null;
-  getMethod(): string;
+  getCaseSensitiveMethod(): string;
   getUrl(): string;
   getQuery(): string | undefined;
   forEach(visit: (name: string, value: string) => void): void;
 }
 
 export type RequestHead = {
-  /** The method, in lower case. */
+  /** The method as it was sent: `get` is not GET (RFC 9110, 9.1). */
   readonly method: string;
   /** The path as it was sent, with percent-escapes. */
   readonly path: string;
@@ -69,7 +69,7 @@ export function readHead(source: RequestSource): RequestHead {
     (lengths === 0 || decimal.test(length)) &&
     (codings === 0 || coding === 'chunked');
   return {
-    method: source.getMethod(),
+    method: source.getCaseSensitiveMethod(),
     path: source.getUrl(),
     query: source.getQuery() ?? '',
     headers,

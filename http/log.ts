@@ -52,7 +52,7 @@ export function requestLine(
   const inPath = isAnswered(status) ? params['job_id'] : undefined;
   const job = submitted === null ? inPath : formatId(submitted);
   const durationUs = Math.round(durationMs * 1000);
-  const line = { method: method.toUpperCase(), route, status, durationUs, token: caller?.name ?? null, requestId };
+  const line = { method, route, status, durationUs, token: caller?.name ?? null, requestId };
   return job === undefined ? line : { ...line, job_id: job };
 }
 

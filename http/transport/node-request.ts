@@ -45,8 +45,8 @@ export class NodeRequest implements RequestSource {
     this.#queryAt = this.#target.indexOf('?');
   }
 
-  getMethod(): string {
-    return this.#request.method!.toLowerCase();
+  getCaseSensitiveMethod(): string {
+    return this.#request.method!;
   }
 
   getUrl(): string {
