@@ -27,8 +27,9 @@ export function idempotencyKeyOf(
 ): ((method: string, path: string, content: unknown) => IdempotencyKey) | HttpProblem | null {
   const key = call.header(header);
   if (key === undefined) return null;
-  if (key === '' || key.length > idempotencyKeyCharsMax) {
-    return problem('invalid_idempotency_key', `an Idempotency-Key has 1 to ${idempotencyKeyCharsMax} characters`);
+  if (!isKeyText(key, idempotencyKeyCharsMax)) {
+    const detail = `an Idempotency-Key has 1 to ${idempotencyKeyCharsMax} characters, in UTF-8`;
+    return problem('invalid_idempotency_key', detail);
   }
   const { caller, params } = call;
   // `wait` is left out of the hash: a repeated call may have a different `wait`.
@@ -37,6 +38,11 @@ export function idempotencyKeyOf(
     key: hash([caller?.tokenDigest ?? '', key]),
     request: hash([method, path, params, query, content]),
   });
+}
+
+/** Whether a header can be a key. Bytes that are not UTF-8 were replaced by U+FFFD when the header was read, which makes different keys equal. */
+export function isKeyText(text: string, charsMax: number): boolean {
+  return text !== '' && text.length <= charsMax && !text.includes('\ufffd');
 }
 
 const anyDelivery = hash(['delivery']);

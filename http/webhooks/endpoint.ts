@@ -7,7 +7,7 @@ import { formatId } from '../../runtime/ids.ts';
 import { isObject } from '../../runtime/json-value.ts';
 import { type JsonObject, pack } from '../../runtime/packing.ts';
 import { Type } from '../../runtime/schema-type.ts';
-import { deliveryKeyOf } from '../idempotency.ts';
+import { deliveryKeyOf, isKeyText } from '../idempotency.ts';
 import { type BigIntegers, readJsonBody } from '../json.ts';
 import { checkPayload } from '../payload.ts';
 import { type HttpProblem, mismatchProblem, problem } from '../problem.ts';
@@ -111,8 +111,8 @@ function deliveryIdOf(
 ): { readonly kind: 'id'; readonly text: string | null } | HttpProblem {
   if (idHeader === undefined) return { kind: 'id', text: null };
   const text = call.header(idHeader.toLowerCase()) ?? '';
-  if (text !== '' && text.length <= deliveryIdCharsMax) return { kind: 'id', text };
-  const detail = `the header ${idHeader} must carry the id of the delivery, 1 to ${deliveryIdCharsMax} characters`;
+  if (isKeyText(text, deliveryIdCharsMax)) return { kind: 'id', text };
+  const detail = `the header ${idHeader} must carry the id of the delivery, 1 to ${deliveryIdCharsMax} characters in UTF-8`;
   return problem('invalid_request', detail);
 }
 

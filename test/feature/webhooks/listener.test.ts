@@ -201,7 +201,7 @@ test('a delivery id counts only once signature and body hold, and for its endpoi
   const twin = await send(gateway, '/webhook/twin', body, { ...id, ...signed(body) });
   expect([first.status, again.body, twin.status]).toEqual([202, first.body, 202]);
   expect(twin.body['job_id']).not.toBe(first.body['job_id']);
-  for (const wrong of [{}, { 'X-Delivery': '' }, { 'X-Delivery': 'x'.repeat(256) }]) {
+  for (const wrong of [{}, { 'X-Delivery': '' }, { 'X-Delivery': 'x'.repeat(256) }, { 'X-Delivery': 'a\xe9b' }]) {
     const answer = await send(gateway, '/webhook/once', body, { ...wrong, ...signed(body) });
     expect([answer.status, answer.body['code']]).toEqual([400, 'invalid_request']);
   }

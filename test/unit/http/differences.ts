@@ -14,6 +14,7 @@ const uws = [
   'HTTP/1.0',
   'a header name with `_`',
   'a target in absolute form',
+  'a byte beyond ASCII at an end of a header',
   'a malformed head, for example with more than 100 lines',
   'a request that the parser refuses with a response',
   'a pipelined request behind one with a body, in the same packet',
