@@ -60,6 +60,8 @@ export class ScheduleModel {
   /** Occurrences that have fired: id and due time. */
   readonly #fired = new Set<string>();
   #firing: readonly Fired[] = [];
+  /** Runs that ended in the commit in which they began. Their schedules note the end in a later turn. */
+  readonly #endedAtOnce = new Set<string>();
   readonly #definitions: ReadonlyMap<string, ScheduleDefinition>;
   /** The job that began last, by schedule. */
   readonly #last = new Map<string, JobId>();
@@ -202,6 +204,7 @@ export class ScheduleModel {
         () => `${name} begins before ${formatId(last!)} has ended`,
       );
       this.#last.set(id, job);
+      if (own.includes(fired) && hasEnded(open, job)) this.#endedAtOnce.add(formatId(job));
     }
     this.#waiting = waiting;
   }
@@ -217,6 +220,7 @@ export class ScheduleModel {
   /** Whether the record says that the last job runs, although it had ended before this commit. */
   #isOver({ last, isRunning }: ScheduleRecord): boolean {
     if (!isRunning || last === null || !this.#reader.get('blocks', blockOf(last))) return false;
+    if (this.#endedAtOnce.has(formatId(last))) return false;
     const open = this.#reader.get('open', blockOf(last));
     return hasEnded(open && openIn(blockOf(last), open), last);
   }
