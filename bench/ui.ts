@@ -6,6 +6,7 @@ import type { Caller } from './caller.ts';
 import { fanPipeline, runFan } from './fan-run.ts';
 import { closeGates } from './gate.ts';
 import { runLoad } from './load/run.ts';
+import { until } from './pause.ts';
 import { median } from './percentile.ts';
 import { drainQueued, emptied } from './queue.ts';
 import type { Service } from './service.ts';
@@ -75,7 +76,7 @@ export const ui: Bench<Ui> = {
       const firstLoadKb = (await firstLoadBytes(service)) / 1024;
       await queueBatches(caller, parameters.stored);
       await emptied(caller);
-      const stored = await caller.total('/jobs?status=succeeded&limit=1');
+      const stored = await indexed(caller, parameters.stored);
       const page = await context.newPage();
       const jobsMs = await visitJobs(page, service, visits);
       const { heapMb, rowsMax } = await scrollJobs(page, service, rows);
@@ -115,6 +116,15 @@ export const ui: Bench<Ui> = {
     }
   },
 };
+
+/** Waits until the index has this many succeeded jobs. Returns the number of jobs that it has. */
+function indexed(caller: Caller, jobs: number): Promise<number> {
+  const look = async () => {
+    const total = await caller.total('/jobs?status=succeeded&limit=1');
+    return total >= jobs ? total : undefined;
+  };
+  return until(look, { everyMs: 50, withinMs: 120_000, what: `${jobs} indexed jobs` });
+}
 
 /**
  * Queues the jobs in batches, because one call for each job would take most of the bench's time. Resolves with the id

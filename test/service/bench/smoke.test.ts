@@ -73,7 +73,7 @@ const promised = {
     metrics: ['timeline_ms', 'timeline_many_ms', 'timeline_kept_ms', 'single_p99_ratio', ...costs],
   },
   ui: {
-    work: 'da4a06c3671779ab',
+    work: 'd93854201611e162',
     metrics: ['first_load_kb', 'jobs_page_ms', 'scrolled_heap_mb', 'run_page_ms', 'drain_share'],
   },
   overload: {
@@ -99,7 +99,7 @@ const promised = {
     ],
   },
   openapi: {
-    work: '0562f0aa68b2e09b',
+    work: '7534231a60ba42a4',
     metrics: ['first_ms', 'document_kb', 'cached_per_s', 'unchanged_per_s', ...costs],
   },
   sse: {
