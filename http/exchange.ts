@@ -30,6 +30,8 @@ export class Exchange implements HttpCall, AnswerSink {
   #head!: RequestHead;
   #table!: RouteTable;
   #route: Route | null = null;
+  /** Whether `#route` is for the path of the request, but for another method. */
+  #hasOtherMethod = false;
   /** The path of the route that matches, with parameters in braces; null if none matches. */
   #pattern: string | null = null;
   /** The operation under which the vault's audit trail records this call; null if the path does not belong to the vault. */
@@ -141,6 +143,7 @@ export class Exchange implements HttpCall, AnswerSink {
     if (admission.kind === 'refused') return admission.problem;
     const { route } = admission;
     this.#route = route;
+    this.#hasOtherMethod = admission.wrongMethod !== null;
     this.params = admission.params;
     const found = route.find?.(this);
     if (isProblem(found)) return found;
@@ -353,7 +356,7 @@ export class Exchange implements HttpCall, AnswerSink {
     this.releaseBody();
     const { log } = this.#shared;
     const durationMs = performance.now() - this.#startedMs;
-    this.engine.metrics.requests.count(this.#route, status, durationMs);
+    this.engine.metrics.requests.count(this.#hasOtherMethod ? null : this.#route, status, durationMs);
     const kind = lineKind(this.#route, status);
     if (!log.debug && kind === null) return;
     const line = requestLine(this, this.#head.method, this.#pattern, status, durationMs);

@@ -1,7 +1,11 @@
 // The first things to try, printed once the service is up.
-import type { JsonObject } from '../../runtime/packing.ts';
+import { makeSchemaCompiler } from '../../runtime/json-schema.ts';
+import type { Json, JsonObject } from '../../runtime/packing.ts';
 import { sampleOf } from '../plugin-test/sample.ts';
 import type { Started } from './start.ts';
+
+/** The maximum length of the JSON of a sample payload. */
+const sampleCharsMax = 1_000;
 
 export function hints({ config, url, local }: Started): string[] {
   const { pipelines, plugins } = config();
@@ -25,8 +29,16 @@ export function hints({ config, url, local }: Started): string[] {
   return lines;
 }
 
-/** The arguments of curl for a call: with a sample payload if the schema requires fields, otherwise with an empty one. */
+/** The arguments of curl for a call. */
 function bodyFor(schema: JsonObject | null = null): string {
-  const body = JSON.stringify({ payload: schema?.['required'] ? sampleOf(schema) : {} });
+  const body = JSON.stringify({ payload: schema === null ? {} : payloadFor(schema) });
   return `-H 'Content-Type: application/json' -d '${body.replaceAll("'", `'\\''`)}'`;
+}
+
+/** An empty payload, or a sample if the schema accepts the sample alone and its text is short. */
+function payloadFor(schema: JsonObject): Json {
+  const compiled = makeSchemaCompiler()(schema);
+  if (!compiled.ok || compiled.check({}).length === 0) return {};
+  const sample = sampleOf(schema);
+  return compiled.check(sample).length === 0 && JSON.stringify(sample).length <= sampleCharsMax ? sample : {};
 }

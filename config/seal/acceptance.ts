@@ -82,7 +82,7 @@ function readNoteFile(file: string, disk: Files, directory?: string): LockAccept
     const record = JSON.parse(Buffer.from(disk.read(file)).toString()) as Partial<LockAcceptance & AcceptanceNote>;
     const { number, strict } = record;
     if (!Number.isSafeInteger(number) || typeof strict !== 'boolean')
-      throw new Error('it lacks a valid number or strict');
+      throw new Error('its number or its field strict is missing or wrong');
     if (record.directory !== directory) throw new Error('it is for another directory');
     return { number: number!, strict };
   } catch (error) {

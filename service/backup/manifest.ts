@@ -1,6 +1,7 @@
 // The manifest of a backup, which is written last: a directory without one is not a backup.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { copyName } from '../../runtime/store/copies.ts';
 import { formatsRead, formatsReadText, formatVersion } from '../../runtime/store/format.ts';
 import { storeIdPattern } from '../../runtime/store/store-id.ts';
 
@@ -49,6 +50,11 @@ export class BackupRefused extends Error {}
 
 export function encodeManifest(manifest: BackupManifest): Uint8Array {
   return Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`);
+}
+
+/** Whether the directory has a manifest and a copy of the ledger. Other programs have files named `manifest.json`, too. */
+export function isBackup(directory: string): boolean {
+  return existsSync(join(directory, manifestName)) && existsSync(join(directory, copyName));
 }
 
 /** Reads the manifest of a backup. Throws BackupRefused if the directory has no manifest, or if the manifest cannot be used. */

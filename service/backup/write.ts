@@ -1,5 +1,5 @@
 // Writes a backup of a state, while a service may be running on it.
-import { existsSync, mkdirSync, readFileSync, statfsSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, realpathSync, statfsSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { newestBlock } from '../../actors/job/records/block.ts';
 import { readCounts } from '../../actors/job/records/counts.ts';
@@ -25,6 +25,7 @@ import {
   BackupRefused,
   encodeManifest,
   type FileEntry,
+  isBackup,
   manifestName,
   manifestVersion,
 } from './manifest.ts';
@@ -104,12 +105,11 @@ export function nameOf(at: Date): string {
 function targetOf(to: string, at: Date): string {
   const path = resolve(to);
   const found = statSync(path, { throwIfNoEntry: false });
-  const home = found?.isDirectory() ? path : dirname(path);
-  if (existsSync(join(home, manifestName))) throw new BackupRefused(`${home} is a backup already; name another path`);
-  for (const each of [home, path]) {
-    if (archivedStore(basename(each)) !== null)
-      throw new BackupRefused(`${each} is for the copies of a commit log; name another path`);
-  }
+  const parent = dirname(path);
+  if (!found && !statSync(parent, { throwIfNoEntry: false })?.isDirectory())
+    throw new BackupRefused(`the directory ${parent} does not exist`);
+  assertUsable(path);
+  assertWithin(realpathSync(found ? path : parent));
   if (found?.isDirectory()) {
     // A second backup within the same second gets the name of the next free second.
     for (let ms = at.getTime(); ; ms += 1_000) {
@@ -118,10 +118,21 @@ function targetOf(to: string, at: Date): string {
     }
   }
   if (found) throw new BackupRefused(`${path} exists already; a backup never overwrites anything`);
-  if (!statSync(dirname(path), { throwIfNoEntry: false })?.isDirectory())
-    throw new BackupRefused(`the directory ${dirname(path)} does not exist`);
   if (!/^[^.\0][^\0]*$/.test(basename(path))) throw new BackupRefused(`${path} must not begin with a dot`);
   return path;
+}
+
+/** Asserts that neither the path nor a directory above it is a backup, or is for the copies of a commit log. The path must exist. */
+function assertWithin(path: string): void {
+  assertUsable(path);
+  const parent = dirname(path);
+  if (parent !== path) assertWithin(parent);
+}
+
+function assertUsable(path: string): void {
+  if (isBackup(path)) throw new BackupRefused(`${path} is a backup already; name another path`);
+  if (archivedStore(basename(path)) !== null)
+    throw new BackupRefused(`${path} is for the copies of a commit log; name another path`);
 }
 
 function bytesOf(path: string): number {

@@ -40,13 +40,9 @@ export class RequestMeter {
   readonly #refused = new Map<string, number>();
   readonly #deliveries = new Map<string, { readonly endpoint: string; readonly code: string; count: number }>();
 
-  /**
-   * Counts a finished request. `status` null: the connection closed before the answer was complete; 405: `route` is a route of the path for
-   * another method.
-   */
+  /** Counts a finished request. `status` null: the connection closed before the answer was complete. */
   count(route: MeteredRoute | null, status: number | null, durationMs: number): void {
-    const counted = status === 405 ? noRoute : (route ?? noRoute);
-    const counts = this.#known.get(counted) ?? this.#open(counted);
+    const counts = this.#known.get(route ?? noRoute) ?? this.#open(route ?? noRoute);
     const code = status ?? goneStatus;
     counts.codes.set(code, (counts.codes.get(code) ?? 0) + 1);
     counts.seconds?.add(durationMs / 1000);

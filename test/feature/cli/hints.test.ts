@@ -7,6 +7,7 @@ import { newGateway } from '../../../cli/scaffold/gateway.ts';
 import { hints } from '../../../cli/start/hints.ts';
 import type { Config } from '../../../config/config.ts';
 import { loadConfig } from '../../../config/load.ts';
+import type { JsonObject } from '../../../runtime/packing.ts';
 
 test('the calls for a new gateway have sample payloads, quoted for a shell', () => {
   const cwd = realpathSync(mkdtempSync(join(tmpdir(), 'headgate-hints-')));
@@ -26,6 +27,16 @@ test('the calls for a new gateway have sample payloads, quoted for a shell', () 
   );
   const optional = { properties: inputSchema.properties };
   expect(bodiesOf({ ...config, pipelines: [{ ...pipeline!, inputSchema: optional }] })[0]).toBe('{"payload":{}}');
+  const bodyOf = (schema: JsonObject) => bodiesOf({ ...config, pipelines: [{ ...pipeline!, inputSchema: schema }] })[0];
+  expect(bodyOf({ $ref: '#/$defs/a', $defs: { a: inputSchema } })).toContain('"text"');
+  expect(bodyOf({ allOf: [inputSchema] })).toContain('"text"');
+  // Without a sample that fits or is short, the payload is empty.
+  expect(bodyOf({ required: ['a'], properties: { a: { type: 'string', pattern: '^y' } } })).toBe('{"payload":{}}');
+  for (const many of [
+    { minLength: 1e9, type: 'string' },
+    { minItems: 1e9, type: 'array' },
+  ] as const)
+    expect(bodyOf({ required: ['a'], properties: { a: many } })).toBe('{"payload":{}}');
   const { inputSchema: _, ...bare } = pipeline!;
   expect(bodiesOf({ ...config, pipelines: [bare] })[0]).toBe('{"payload":{}}');
 });

@@ -236,3 +236,10 @@ test('the sample of a schema that refers to itself ends', () => {
   const often = Object.fromEntries(Array.from({ length: 8 }, (_, i) => [`p${i}`, { $ref: '#' }]));
   expect(Object.keys(sampleOf({ properties: often }) as object)).toEqual(Object.keys(often));
 });
+
+test.each<JsonObject>([
+  { type: 'string', minLength: 1e9 },
+  { type: 'array', minItems: 1e9, items: { type: 'array', minItems: 1e9, items: { const: 'x'.repeat(1000) } } },
+])('the sample of a schema that requires a huge value is small', schema => {
+  expect(JSON.stringify(sampleOf(schema)).length).toBeLessThan(500_000);
+});

@@ -11,15 +11,3 @@ test('routes beyond the limit count together, and one that is known goes on afte
   const counted = new Map(requests!.samples.map(({ labels, value }) => [labels['route'], value]));
   expect([counted.size, counted.get('/webhook/0'), counted.get('none')]).toEqual([routesMax + 1, 2, 2]);
 });
-
-test('a request with a method that its path does not have counts for no route of the path', () => {
-  const meter = new RequestMeter();
-  const route = { method: 'GET', path: '/jobs', answers: {} };
-  meter.count(route, 200, 1);
-  meter.count(route, 405, 1);
-  const [requests] = meter.families();
-  expect(requests!.samples).toEqual([
-    { labels: { route: '/jobs', method: 'GET', code: '200' }, value: 1 },
-    { labels: { route: 'none', method: 'other', code: '405' }, value: 1 },
-  ]);
-});

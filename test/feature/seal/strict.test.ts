@@ -89,7 +89,7 @@ describe('where a strict lock was in force,', () => {
     writeFileSync(acceptanceFile(state(sealed)), '{}');
     const findings = [
       '~/config.yaml has changed since lock 1',
-      '~/data/seal.json cannot be read as the note of the accepted lock (it lacks a valid number or strict)',
+      '~/data/seal.json cannot be read as the note of the accepted lock (its number or its field strict is missing or wrong)',
     ];
     const found = load(sealed);
     expect(found).toMatchObject({ ok: false, strict: true });

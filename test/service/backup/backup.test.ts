@@ -11,6 +11,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   truncateSync,
   writeFileSync,
   writeSync,
@@ -215,19 +216,28 @@ test('a backup in a directory is named by the time; nothing is ever overwritten'
   const file = join(out, 'file');
   writeFileSync(file, 'mine');
   const logOf = (into: string) => join(into, 'log-0198c0de-0000-4000-8000-000000000000');
-  mkdirSync(logOf(out));
+  mkdirSync(join(logOf(out), 'below'), { recursive: true });
+  mkdirSync(join(backup, 'search'));
+  onTestFinished(() => rmSync(join(backup, 'search'), { recursive: true }));
+  symlinkSync(backup, join(out, 'link'));
   for (const [path, why] of [
     [file, 'exists already'],
     [backup, 'is a backup already'],
     [join(backup, 'inside'), 'is a backup already'],
+    [join(backup, 'search/x'), 'is a backup already'],
+    [join(out, 'link/x'), 'is a backup already'],
     [join(out, 'none/below'), 'does not exist'],
     [logOf(many), 'is for the copies of a commit log'],
     [join(logOf(out), '000000000001.log'), 'is for the copies of a commit log'],
+    [join(logOf(out), 'below/x'), 'is for the copies of a commit log'],
   ] as const) {
     const { status, json } = await headgate(['backup', path, '--config', gateway.directory, '--json']);
     expect({ status, detail: json.detail }).toEqual({ status: 1, detail: expect.stringContaining(why) });
   }
   expect(readFileSync(file, 'utf8')).toBe('mine');
+  // A manifest.json without a copy of the ledger beside it is of another program.
+  writeFileSync(join(many, 'manifest.json'), '{"name":"app"}');
+  expect((await headgate(['backup', join(many, 'new'), '--config', gateway.directory])).status).toBe(0);
 });
 
 test('the unlock key of a vault is in it only on demand', async () => {

@@ -300,3 +300,20 @@ describe('refusals', () => {
     expect((await ask('POST /plugin/echo/size', { body })).status).toBe(400);
   });
 });
+
+test('a request with a method that its path does not have counts for no route, whatever it is refused with', async () => {
+  const counts = () => {
+    const { samples } = gateway.engine.metrics.requests.families()[0]!;
+    return new Map(
+      samples.map(({ labels, value }) => [`${labels['method']} ${labels['route']} ${labels['code']}`, value]),
+    );
+  };
+  const before = counts();
+  const requests = ['PUT /jobs', `DELETE /job/${unknownId}`, 'PUT /pipeline/none'];
+  expect(await Promise.all(requests.map(async request => (await ask(request)).status))).toEqual([405, 404, 404]);
+  const more = [...counts()].map(([name, value]) => [name, Number(value) - Number(before.get(name) ?? 0)] as const);
+  expect(more.filter(([, value]) => value > 0)).toEqual([
+    ['other none 404', 2],
+    ['other none 405', 1],
+  ]);
+});

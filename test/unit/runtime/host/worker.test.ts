@@ -327,7 +327,7 @@ describe('The tasks of a frame', () => {
     expect(outcomes.map(({ result }) => (result as { n: number } | undefined)?.n)).toEqual([6, undefined, 7, 8]);
   });
 
-  it('tell their state updates in the order in which they ended, whatever the size of their results', async () => {
+  it('have their state updates sent in the order in which they ended, whatever the size of their results', async () => {
     const code =
       "export const handle = ({ state: { n = 0 }, payload }) => ({ result: 'x'.repeat(payload), state_updates: { n: n + 1 } });";
     const { outcomes } = await new Stage(1).plugin('p', code).whole('p', { payloads: [0, 10_000, 0, 10_000, 0] });
