@@ -27,14 +27,14 @@ import {
   isFailure,
   subtractHour,
 } from './records/failures.ts';
-import { differInNumbers, fingerprintOf, patternOf, sampleOf } from './records/fingerprint.ts';
+import { differInNumbers, fingerprintOf, lineText, patternOf, sampleOf } from './records/fingerprint.ts';
 
 /** The last job that was added to a group, and the first line of its error. */
-type AddedJob = { readonly group: FailureGroup; entry: JournalEntry; line: string };
+type AddedJob = { readonly group: FailureGroup; entry: JournalEntry; line: Uint8Array };
 /** The fingerprint of a pattern, and the key of its group. */
 type KnownPattern = { readonly fingerprint: string; readonly key: Buffer };
 /** The patterns of one command with known fingerprints, the last line whose pattern was computed, and that pattern. */
-type KnownPatterns = { readonly byPattern: Map<string, KnownPattern>; line: string | null; last: KnownPattern | null };
+type KnownPatterns = { readonly byPattern: Map<string, KnownPattern>; line: Uint8Array; last: KnownPattern | null };
 
 export class FailureIndex implements JournalConsumer {
   readonly name = failuresName;
@@ -111,14 +111,14 @@ export class FailureIndex implements JournalConsumer {
    * Begins a group with this job, which is not counted yet. If there are already `#groupsMax` groups, one of them is
    * dropped.
    */
-  #begin(fingerprint: string, { plugin, command }: CommandName, entry: JournalEntry, line: string): FailureGroup {
+  #begin(fingerprint: string, { plugin, command }: CommandName, entry: JournalEntry, line: Uint8Array): FailureGroup {
     if (this.#groups.size >= this.#groupsMax) {
       this.#drop(this.#leastMissed());
       this.#onTrial.add(fingerprint);
     }
     const first = { atUs: entry.atUs, place: entry.place };
     const sample = { jobId: entry.id, message: '' };
-    const pattern = patternOf(line);
+    const pattern = patternOf(lineText(line));
     const group = { fingerprint, plugin, command, pattern, count: 0, first, last: first, sample, hours: new Map() };
     this.#groups.set(fingerprint, group);
     return group;
@@ -144,12 +144,12 @@ export class FailureIndex implements JournalConsumer {
     this.#groups.set(fingerprint, group);
   }
 
-  #patternOf({ number, plugin, command }: CommandName, line: string): KnownPattern {
-    this.#patterns[number] ??= { byPattern: new Map(), line: null, last: null };
+  #patternOf({ number, plugin, command }: CommandName, line: Uint8Array): KnownPattern {
+    this.#patterns[number] ??= { byPattern: new Map(), line: new Uint8Array(0), last: null };
     const known = this.#patterns[number];
     // Jobs that fail one after the other often have equal errors, or errors that differ only in numbers.
-    if (known.last !== null && (known.line === line || differInNumbers(known.line!, line))) return known.last;
-    const pattern = patternOf(line);
+    if (known.last !== null && differInNumbers(known.line, line)) return known.last;
+    const pattern = patternOf(lineText(line));
     let found = known.byPattern.get(pattern);
     if (found === undefined) {
       const fingerprint = fingerprintOf(plugin, command, pattern);
@@ -157,7 +157,7 @@ export class FailureIndex implements JournalConsumer {
       if (known.byPattern.size >= this.#groupsMax) known.byPattern.clear();
       known.byPattern.set(pattern, found);
     }
-    known.line = line;
+    known.line = Uint8Array.from(line);
     known.last = found;
     return found;
   }
@@ -257,7 +257,7 @@ export class FailureIndex implements JournalConsumer {
 /** Makes the job the last one of its group. */
 function setLast({ group, entry, line }: AddedJob): void {
   group.last = { atUs: entry.atUs, place: entry.place };
-  group.sample = { jobId: Buffer.from(entry.id), message: sampleOf(line) };
+  group.sample = { jobId: Buffer.from(entry.id), message: sampleOf(lineText(line)) };
 }
 
 function byRecency(groups: readonly FailureGroup[]): Map<string, FailureGroup> {

@@ -1,6 +1,5 @@
 // Maintains the search index: adds the words of each log that may have searchable text (`JournalEntry.mayHaveText`), and removes
 // pruned logs.
-import type { Body } from '../../runtime/host/wire/outcome.ts';
 import type { Batch, IndexTable } from '../../runtime/store/store.ts';
 import { AttemptReader, entryAt, type JournalEntry, usKey } from '../job/records/journal.ts';
 import type { IndexStores, JournalConsumer } from './consumer.ts';
@@ -22,8 +21,6 @@ import { wordsOf } from './records/words.ts';
 
 /** When this many pairs of a word and a log have been collected, they are written. */
 const gatheredMax = 100_000;
-/** The words of a body with more bytes than this are not kept for the next log. */
-const lastBytesMax = 2_048;
 /** The maximum number of postings that one commit removes. */
 const removedMax = 20_000;
 
@@ -37,8 +34,6 @@ export class SearchIndex implements JournalConsumer {
   #next: number;
   /** The records of the page that is being filled. */
   readonly #page = Buffer.alloc(pageLogs * recordBytes);
-  /** The body of the last log whose body has at most `lastBytesMax`, and the words of each of its texts. */
-  #last: { readonly body: Buffer; readonly words: readonly (readonly string[])[] } | null = null;
   /** `prune` continues with this chunk or, if this chunk has been removed, with the first stored one. */
   #swept = 0;
 
@@ -72,7 +67,7 @@ export class SearchIndex implements JournalConsumer {
     if (!body) return;
     const number = this.#next % chunkLogs;
     for (const facet of this.#facets.of(entry)) this.#postings.add(facet, number);
-    for (const words of this.#wordsOf(body)) for (const word of words) this.#postings.add(word, number);
+    for (const text of textsOf(body)) for (const word of wordsOf(text)) this.#postings.add(word, number);
     writeRecord(this.#page, (number % pageLogs) * recordBytes, entry);
     this.#next++;
     if (this.#next % pageLogs === 0) this.#writePage(batch);
@@ -80,14 +75,6 @@ export class SearchIndex implements JournalConsumer {
       this.#writePostings(batch);
       this.#postings.turn();
     }
-  }
-
-  /** The words of each text of a body. Consecutive logs often have equal bodies. */
-  #wordsOf(body: Body): readonly (readonly string[])[] {
-    if (this.#last?.body.equals(body)) return this.#last.words;
-    const words = textsOf(body).map(wordsOf);
-    if (body.length <= lastBytesMax) this.#last = { body: Buffer.from(body), words };
-    return words;
   }
 
   /** Writes the page of the last log. */

@@ -9,7 +9,7 @@ import type { IndexTable, Reader } from '../../../runtime/store/store.ts';
 import type { StoredAttempt } from '../../job/records/attempt.ts';
 import { failureStatuses, statuses } from '../../job/records/job.ts';
 import { asBuffer, type JournalEntry, type JournalPosition, readUs, usKey } from '../../job/records/journal.ts';
-import { errorLine, fingerprintBytes, fingerprintOf, patternOf } from './fingerprint.ts';
+import { errorLine, fingerprintBytes, fingerprintOf, lineText, patternOf } from './fingerprint.ts';
 
 /** The name of the failure index among the consumers of the journal. */
 export const failuresName = 'failures';
@@ -46,8 +46,8 @@ export type FailureGroup = {
   readonly hours: Map<number, number>;
 };
 
-/** The first line of the error of an attempt. */
-export function errorLineOf(attempt: StoredAttempt): string {
+/** The first line of the error of an attempt, in UTF-8. */
+export function errorLineOf(attempt: StoredAttempt): Uint8Array {
   return errorLine(bodyPart(attempt.stored, 'error'));
 }
 
@@ -56,7 +56,7 @@ export function fingerprintIn(
   attempt: StoredAttempt,
   owner: { readonly plugin: string; readonly command: string },
 ): string {
-  return fingerprintOf(owner.plugin, owner.command, patternOf(errorLineOf(attempt)));
+  return fingerprintOf(owner.plugin, owner.command, patternOf(lineText(errorLineOf(attempt))));
 }
 
 /** Counts a job that failed at this time. When a new hour begins, hours that are too old are removed. */

@@ -12,6 +12,8 @@ export const patternCharactersMax = 200;
 export const fingerprintPattern = '^[0-9a-f]{16}$';
 export const fingerprintBytes = 8;
 
+const noError = new Uint8Array(0);
+
 /** Stands for a number or an id in a pattern. */
 const numberMark = '#';
 /** Stands for the text between two quotes in a pattern. */
@@ -31,17 +33,21 @@ export function fingerprintOf(plugin: string, command: string, pattern: string):
 }
 
 /**
- * The first non-blank line of an error, without leading blanks, cut to `lineBytesMax`. `error`: in UTF-8; undefined:
- * the attempt has no error.
+ * The first non-blank line of an error, without leading blanks, cut to `lineBytesMax`: a view of `error`, in UTF-8. `error`: in UTF-8;
+ * undefined: the attempt has no error.
  */
-export function errorLine(error: Uint8Array | undefined): string {
-  if (!error) return '';
+export function errorLine(error: Uint8Array | undefined): Uint8Array {
+  if (!error) return noError;
   let from = 0;
   while (from < error.length && error[from]! <= 0x20) from++;
   const limit = Math.min(error.length, from + lineBytesMax);
   let end = from;
   while (end < limit && error[end] !== 0x0a) end++;
-  return asBuffer(error).toString('utf8', from, end);
+  return from === 0 && end === error.length ? error : error.subarray(from, end);
+}
+
+export function lineText(line: Uint8Array): string {
+  return asBuffer(line).toString();
 }
 
 /** The sample that a group stores of this line: the line, trimmed and cut. */
@@ -86,18 +92,18 @@ export function patternOf(line: string): string {
 }
 
 /**
- * Whether two lines differ only in whole numbers that stand alone, and so have the same pattern. False: their patterns
- * may still be equal. This check takes only a small part of the time that computing both patterns would take.
+ * Whether two lines, in UTF-8, differ only in whole numbers that stand alone, and so have the same pattern. False: their
+ * patterns may still be equal. This check takes only a small part of the time that computing both patterns would take.
  */
-export function differInNumbers(a: string, b: string): boolean {
+export function differInNumbers(a: Uint8Array, b: Uint8Array): boolean {
   let at = 0;
   let ahead = 0;
   for (;;) {
-    // The first `at` characters of `a` correspond to the first `at + ahead` characters of `b`.
-    while (at < a.length && a.charCodeAt(at) === b.charCodeAt(at + ahead)) at++;
+    // The first `at` bytes of `a` correspond to the first `at + ahead` bytes of `b`.
+    while (at < a.length && a[at] === b[at + ahead]) at++;
     if (at === a.length && at + ahead === b.length) return true;
     let from = at;
-    while (from > 0 && isDigit(a.charCodeAt(from - 1))) from--;
+    while (from > 0 && isDigit(a[from - 1]!)) from--;
     const end = digitsEnd(a, at);
     const endInB = digitsEnd(b, at + ahead);
     // If neither line has a digit here, the lines also differ in other characters.
@@ -109,18 +115,22 @@ export function differInNumbers(a: string, b: string): boolean {
 }
 
 /**
- * Whether there are digits from `from` to `end`, with blanks or the ends of the line around them. One of the marks
+ * Whether there are digits from `from` to `end`, with ASCII blanks or the ends of the line around them. One of the marks
  * `,.:;` may follow the digits.
  */
-function standAlone(line: string, from: number, end: number): boolean {
-  if (from === end || (from > 0 && !isBlank(line.charCodeAt(from - 1)))) return false;
-  const behind = ',.:;'.includes(line.charAt(end)) ? end + 1 : end;
-  return behind >= line.length || isBlank(line.charCodeAt(behind));
+function standAlone(line: Uint8Array, from: number, end: number): boolean {
+  if (from === end || (from > 0 && !isAsciiBlank(line[from - 1]!))) return false;
+  const behind = isNumberMark(line[end]) ? end + 1 : end;
+  return behind >= line.length || isAsciiBlank(line[behind]!);
 }
 
-function digitsEnd(line: string, from: number): number {
+function isNumberMark(code: number | undefined): boolean {
+  return code === 0x2c || code === 0x2e || code === 0x3a || code === 0x3b;
+}
+
+function digitsEnd(line: Uint8Array, from: number): number {
   let at = from;
-  while (isDigit(line.charCodeAt(at))) at++;
+  while (at < line.length && isDigit(line[at]!)) at++;
   return at;
 }
 
@@ -239,6 +249,10 @@ function isQuote(code: number): boolean {
   return code === 0x22 || code === 0x27 || (code >= 0x60 && closings.has(code));
 }
 
+function isAsciiBlank(code: number): boolean {
+  return code <= 0x20 || code === 0x7f;
+}
+
 function isBlank(code: number): boolean {
-  return code <= 0x20 || code === 0x7f || code === 0xa0 || code === 0x2028 || code === 0x2029 || code === 0x3000;
+  return isAsciiBlank(code) || code === 0xa0 || code === 0x2028 || code === 0x2029 || code === 0x3000;
 }

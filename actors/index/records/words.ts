@@ -24,11 +24,16 @@ function fold(text: string): string {
 }
 
 export function wordsOf(text: string): string[] {
-  return isWord(text) ? [text] : wordsIn(fold(text));
+  if (isWord(text)) return [text];
+  return ascii.test(text) ? cutWords(text.toLowerCase().match(asciiWord)) : wordsIn(fold(text));
 }
 
 function wordsIn(folded: string): string[] {
-  const words = folded.match(ascii.test(folded) ? asciiWord : anyWord) ?? [];
+  return cutWords(folded.match(ascii.test(folded) ? asciiWord : anyWord));
+}
+
+function cutWords(words: string[] | null): string[] {
+  if (words === null) return [];
   for (let i = 0; i < words.length; i++) if (words[i]!.length > wordCharactersMax) words[i] = cut(words[i]!);
   return words;
 }

@@ -69,27 +69,39 @@ export function isApart(bytes: Uint8Array, at: number): boolean {
  * empty.
  */
 export class StoredAttempt implements Attempt {
-  readonly status: TerminalStatus;
-  readonly final: boolean;
-  readonly startedUs: number;
-  readonly completedUs: number;
   readonly #reader: Reader;
   readonly #page: Buffer;
   readonly #start: number;
   readonly #end: number;
   readonly #readApart: () => Body | undefined;
 
-  /** The record of the attempt lies in the page from `start` up to, not including, `end`. */
+  /**
+   * The record of the attempt lies in the page from `start` up to, not including, `end`. Throws a RangeError if the page is too short for
+   * the record's fields.
+   */
   constructor(reader: Reader, page: Buffer, start: number, end: number, readApart: () => Body | undefined) {
+    if (start + bodyAt > page.length) throw new RangeError('the record of an attempt is incomplete');
     this.#reader = reader;
-    this.status = statuses[page[start]!] as TerminalStatus;
-    this.final = (page[start + 1]! & finalFlag) !== 0;
-    this.startedUs = page.readDoubleLE(start + 2);
-    this.completedUs = page.readDoubleLE(start + 10);
     this.#page = page;
     this.#start = start;
     this.#end = end;
     this.#readApart = readApart;
+  }
+
+  get status(): TerminalStatus {
+    return statuses[this.#page[this.#start]!] as TerminalStatus;
+  }
+
+  get final(): boolean {
+    return (this.#page[this.#start + 1]! & finalFlag) !== 0;
+  }
+
+  get startedUs(): number {
+    return this.#page.readDoubleLE(this.#start + 2);
+  }
+
+  get completedUs(): number {
+    return this.#page.readDoubleLE(this.#start + 10);
   }
 
   get body(): Body {

@@ -6,7 +6,7 @@
 
 import { copyBytes } from '../../../runtime/bytes.ts';
 import { type Body, hasPart, hasText } from '../../../runtime/host/wire/outcome.ts';
-import { indexOf, isOfBlock, type JobId } from '../../../runtime/ids.ts';
+import { blockKeyBytes, type JobId } from '../../../runtime/ids.ts';
 import { readable } from '../../../runtime/store/set-aside.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import type { Attempt, StoredAttempt } from './attempt.ts';
@@ -72,6 +72,19 @@ export class JournalEntry {
   /** The id of the job (16 bytes), not copied. */
   get id(): Uint8Array {
     return this.#bytes.subarray(this.#at, this.#at + 16);
+  }
+
+  /** The index of the job in its block. */
+  get index(): number {
+    return this.#bytes.readUInt32BE(this.#at + blockKeyBytes);
+  }
+
+  /** Whether the page has the attempt of this entry. */
+  isIn(page: AttemptPage): boolean {
+    if (page.number !== this.attempt || !page.has(this.index)) return false;
+    const { key } = page;
+    for (let i = 0; i < blockKeyBytes; i++) if (this.#bytes[this.#at + i] !== key[i]) return false;
+    return true;
   }
 
   /** The number of the attempt; 0: the job ended without an attempt. */
@@ -196,19 +209,18 @@ export class AttemptReader {
   }
 
   /** The attempt of an entry. Undefined: it was pruned, or cannot be decoded. */
-  find({ id, attempt }: Pick<JournalEntry, 'id' | 'attempt'>): StoredAttempt | undefined {
-    return readable(() => this.#pageWith(id, attempt)?.attempt(indexOf(id)));
+  find(entry: JournalEntry): StoredAttempt | undefined {
+    return readable(() => this.#pageWith(entry)?.attempt(entry.index));
   }
 
   /** The body of an entry's attempt. Undefined: the attempt was pruned, or cannot be decoded. */
-  findBody({ id, attempt }: Pick<JournalEntry, 'id' | 'attempt'>): Body | undefined {
-    return readable(() => this.find({ id, attempt })?.body);
+  findBody(entry: JournalEntry): Body | undefined {
+    return readable(() => this.#pageWith(entry)?.attempt(entry.index)?.body);
   }
 
-  #pageWith(id: JobId, number: number): AttemptPage | undefined {
-    const known = this.#last;
-    if (known?.number === number && known.has(indexOf(id)) && isOfBlock(id, known.key)) return known;
-    this.#last = pageWith(this.#reader, id, number);
+  #pageWith(entry: JournalEntry): AttemptPage | undefined {
+    if (this.#last === undefined || !entry.isIn(this.#last))
+      this.#last = pageWith(this.#reader, entry.id, entry.attempt);
     return this.#last;
   }
 }

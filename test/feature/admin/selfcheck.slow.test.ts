@@ -194,7 +194,8 @@ const groups: readonly { readonly [invariant: string]: Tampering }[] = [
     final_states_are_last: (batch, reader, { ok }) => {
       const { attempt } = latestAttempt(reader, ok)!;
       const writer = new AttemptWriter();
-      writer.add(batch, ok, 2, { ...attempt, status: 'failed', body: attempt.body });
+      const { startedUs, completedUs, body } = attempt;
+      writer.add(batch, ok, 2, { status: 'failed', final: attempt.final, startedUs, completedUs, body });
       writer.close(batch);
     },
     pauses_can_be_read: batch => batch.put('pauses', Buffer.from('whim\0echo\0'), pack([])),

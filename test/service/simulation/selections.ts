@@ -1,5 +1,5 @@
 // The filters of actions: those that are drawn, and the jobs that must match them.
-import { errorLine, fingerprintOf, patternOf } from '../../../actors/index/records/fingerprint.ts';
+import { errorLine, fingerprintOf, lineText, patternOf } from '../../../actors/index/records/fingerprint.ts';
 import { hasFingerprint } from '../../../actors/index/views/jobs-of-failure.ts';
 import { type JobOperation, type Moment, noSelection, type Selection } from '../../../actors/job/records/action.ts';
 import { failureStatuses, headgatePlugin, pipelinePlugin, type Status } from '../../../actors/job/records/job.ts';
@@ -126,5 +126,5 @@ function hasFailed({ attempts }: KnownJob): boolean {
 }
 
 function fingerprintOfJob({ plugin, command, attempts }: KnownJob): string {
-  return fingerprintOf(plugin, command, patternOf(errorLine(bodyPart(attempts.at(-1)!.body, 'error'))));
+  return fingerprintOf(plugin, command, patternOf(lineText(errorLine(bodyPart(attempts.at(-1)!.body, 'error')))));
 }

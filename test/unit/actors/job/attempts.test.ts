@@ -10,9 +10,9 @@ import {
   pageBytesMax,
   pagesOf,
 } from '../../../../actors/job/records/attempts.ts';
-import { AttemptReader } from '../../../../actors/job/records/journal.ts';
+import { AttemptReader, entriesOf, type JournalEntry, JournalPage } from '../../../../actors/job/records/journal.ts';
 import { encodeBody } from '../../../../runtime/host/wire/outcome.ts';
-import { jobId } from '../../../../runtime/ids.ts';
+import { type JobId, jobId } from '../../../../runtime/ids.ts';
 import type { Table } from '../../../../runtime/store/store.ts';
 import { openMemoryStore } from '../../../support/memory-store.ts';
 
@@ -31,6 +31,13 @@ function plain({ status, final, startedUs, completedUs, body }: Attempt): Attemp
 
 function plainOf<T extends { readonly attempt: Attempt }>(ending: T): T {
   return { ...ending, attempt: plain(ending.attempt) };
+}
+
+/** The journal entry of this attempt of a job. */
+function entryOf(id: JobId, number: number, attempt: Attempt): JournalEntry {
+  const page = new JournalPage();
+  page.add(id, number, { createdUs: 0, inStep: false }, attempt, 0, 0);
+  return entriesOf(0, page.take())[0]!;
 }
 
 /** Commits: each has jobs whose next attempt ends in it, by block, index, and dice for whether the attempt is the final one. */
@@ -67,8 +74,9 @@ test('each attempt is found again, as the latest, by its number, and in ranges',
         const inRange = all.filter(({ index }) => index >= from && index < to);
         expect(Array.from(attemptsOf(store, key, from, to), plainOf)).toEqual(inRange);
         for (const { index, number, attempt } of all) {
-          expect(plain(shelf.find({ id: jobId(key, index), attempt: number })!)).toEqual(attempt);
-          expect(shelf.find({ id: jobId(key, index), attempt: told[block]![index]!.length + 1 })).toBeUndefined();
+          const id = jobId(key, index);
+          expect(plain(shelf.find(entryOf(id, number, attempt))!)).toEqual(attempt);
+          expect(shelf.find(entryOf(id, told[block]![index]!.length + 1, attempt))).toBeUndefined();
         }
         for (const [index, known] of told[block]!.entries()) {
           const latest = latestAttempt(store, jobId(key, index));
