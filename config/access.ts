@@ -56,18 +56,17 @@ export function readAccess({ path, env, cwd, disk = diskFiles }: AccessOptions):
     return formatProblems(wrong, files);
   };
 
+  const reportAt = reportIn(root, report);
   const { enabled, listen, tokens } = readApi(root, () => {});
   const listenNode = nodeAt(root, 'api', 'listen');
   const isListenRead = parseListen(textOf(listenNode)) !== undefined;
-  if (listenNode !== undefined && !isListenRead) {
-    const message = 'is not valid; it must be a host and a port such as 127.0.0.1:8080';
-    reportIn(root, report)(['api', 'listen'], message);
-  }
+  if (listenNode !== undefined && !isListenRead)
+    reportAt(['api', 'listen'], 'is not valid; it must be a host and a port such as 127.0.0.1:8080');
   const usable = tokens.filter(({ token }) => /^[!-~]+$/.test(token));
   const pathNode = nodeAt(root, 'state', 'path');
   const isPathRead = textOf(pathNode) !== undefined;
   if (pathNode !== undefined && !isPathRead)
-    reportIn(root, report)(['state', 'path'], 'is not valid; it must be a path such as ./data');
+    reportAt(['state', 'path'], 'is not valid; it must be a path such as ./data');
   return {
     mainFile: main.file,
     enabled,

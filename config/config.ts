@@ -5,7 +5,7 @@ import type { LogSizes } from '../runtime/commit-log/log-sizes.ts';
 import type { LogFormat } from '../runtime/log.ts';
 import type { JsonObject } from '../runtime/packing.ts';
 import type { Sandbox } from '../runtime/processes/sandbox.ts';
-import type { Path, PipelineDefinition } from './pipeline/definition.ts';
+import type { Path, PipelineDefinition, StepRetry } from './pipeline/definition.ts';
 
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
@@ -116,11 +116,7 @@ export type Manifest = {
   };
 };
 
-export type RetryPolicy = {
-  readonly attemptsMax: number;
-  readonly backoffBaseMs: number;
-  readonly backoffMaxMs: number;
-};
+export type RetryPolicy = Required<StepRetry>;
 
 /** The default of each value of a retry policy. */
 export const retryDefault: RetryPolicy = { attemptsMax: 4, backoffBaseMs: 5_000, backoffMaxMs: 600_000 };
@@ -286,6 +282,6 @@ export type SettingName = { [S in SectionName]: `${S}.${keyof Config[S] & string
 /**
  * The instance of this name, if there is one. The name may come from a request, so inherited properties such as `constructor` do not count.
  */
-export function instanceNamed(config: Config, name: string): PluginInstance | undefined {
+export function instanceNamed(config: Pick<Config, 'plugins'>, name: string): PluginInstance | undefined {
   return Object.hasOwn(config.plugins, name) ? config.plugins[name] : undefined;
 }

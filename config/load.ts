@@ -2,18 +2,12 @@
 import { relative } from 'node:path';
 import type { Config, Manifest } from './config.ts';
 import { type ReadOptions, readConfiguration } from './reading.ts';
-import { checkSeal, type Seal, unsealed } from './seal/seal.ts';
+import { checkSeal, type Seal, type SealOptions, unsealed } from './seal/seal.ts';
 import type { FileSurvey } from './seal/survey.ts';
 import type { Certificates } from './section/tls.ts';
 import { diskFiles, isWithin } from './source/files.ts';
 
-export type LoadOptions = ReadOptions & {
-  /**
-   * The directory in which the accepted lock is noted (`config/seal/acceptance.ts`). A running service passes its state directory. Default:
-   * `state.path` of the configuration.
-   */
-  readonly statePath?: string | undefined;
-};
+export type LoadOptions = ReadOptions & Pick<SealOptions, 'statePath'>;
 
 export type LoadResult =
   | { readonly ok: true; readonly config: Config; readonly certificates: Certificates; readonly seal: Seal }

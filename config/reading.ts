@@ -1,7 +1,7 @@
 // Reads and checks the configuration files. The result is one `Config`, and all problems of the files.
 import { availableParallelism } from 'node:os';
 import { makeSchemaCompiler } from '../runtime/json-schema.ts';
-import { asWritten, type ConfigProblem, formatPlace, formatProblems, reportIn } from './check/problem.ts';
+import { asWritten, type ConfigProblem, formatProblems, placeText, reportIn } from './check/problem.ts';
 import { checkShape } from './check/shape.ts';
 import type { Config, Manifest } from './config.ts';
 import { discoverPlugins, type PluginDirectory } from './plugin/discovery.ts';
@@ -31,8 +31,6 @@ export type ReadOptions = {
   readonly cwd: string;
   /** The number of processors, which is the default of `service.max_workers`. */
   readonly processors?: number;
-  /** The current time. The check of schedules reports expressions that never fire, and times `at` in the past. Default: now. */
-  readonly nowMs?: number;
   /** The file system. Each configuration file and each manifest is read exactly once, through `read`. */
   readonly disk?: Files;
 };
@@ -64,9 +62,7 @@ export function readConfiguration(options: ReadOptions): ConfigReading | string 
   const main = findMainFile(options.path, options.env, options.cwd, disk);
   if (!main.ok) return main.problem;
   const problems: ConfigProblem[] = [];
-  const report = (problem: ConfigProblem): void => {
-    problems.push(problem);
-  };
+  const report = (problem: ConfigProblem): void => void problems.push(problem);
 
   const { files, merged } = readClosure(main.file, disk, options.env, report);
   const compiler = makeSchemaCompiler();
@@ -86,16 +82,14 @@ export function readConfiguration(options: ReadOptions): ConfigReading | string 
   checkListeners(root, { api, webhooks, metrics }, reportAt);
   const service = readService(root, options.processors ?? availableParallelism());
   const warned: ConfigProblem[] = [...discovery.warnings, ...instances.warnings];
+  const warn = (problem: ConfigProblem): void => void warned.push(problem);
   const strict = service.strictMode || isStrictEnvironment(options.env);
   // The certificates are not read through `disk`, because `bytes` would then contain the private keys.
   const certificates = readCertificates(root, { api: api.tls, webhooks: webhooks.tls }, options.disk ?? diskFiles, {
-    ...{ strict, report, warn: problem => void warned.push(problem) },
+    ...{ strict, report, warn },
   });
   const pipelines = readPipelines(root, instances, compiler, report);
-  const schedules = readSchedules(root, {
-    ...{ instances, pipelines, compiler, report, nowMs: options.nowMs ?? Date.now() },
-    warn: problem => void warned.push(problem),
-  });
+  const schedules = readSchedules(root, { instances, pipelines, compiler, report, warn, nowMs: Date.now() });
   // Problems are looked up in both trees. Early checks report paths with the keys as written (`merged`), later ones with misspelt keys
   // corrected (`root`).
   const shown = (problem: ConfigProblem): ConfigProblem => asWritten(root, asWritten(merged, problem));
@@ -132,8 +126,4 @@ export function readConfiguration(options: ReadOptions): ConfigReading | string 
     manifests: [...discovery.manifests.values()],
     bytes,
   };
-}
-
-function placeText({ place }: ConfigProblem): string {
-  return place === null ? '' : formatPlace(place);
 }

@@ -29,12 +29,6 @@ export function manifestFileSchema(): JsonObject {
   };
 }
 
-/** The content of each file in config/schema/, by name. */
-export function schemaFiles(): { readonly [name: string]: string } {
-  const format = (schema: JsonObject): string => `${JSON.stringify(schema, null, 2)}\n`;
-  return { 'config.json': format(configSchema()), 'manifest.json': format(manifestFileSchema()) };
-}
-
 /**
  * Marks each setting as `live` (a reload applies it) or as `restart` (only the next start applies it). The description
  * of a `restart` setting says so.

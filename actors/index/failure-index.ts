@@ -2,14 +2,7 @@
 // groups follow from the stored jobs. So a rebuilt index has the same groups, unless groups were dropped because there
 // were too many.
 import type { Batch, IndexTable } from '../../runtime/store/store.ts';
-import {
-  AttemptReader,
-  entryAt,
-  isBefore,
-  type JournalEntry,
-  type JournalPosition,
-  usKey,
-} from '../job/records/journal.ts';
+import { AttemptReader, isBefore, type JournalEntry } from '../job/records/journal.ts';
 import { type CommandName, NameTable } from '../job/records/name-table.ts';
 import type { IndexStores, JournalConsumer } from './consumer.ts';
 import { FailurePages } from './failure-pages.ts';
@@ -28,6 +21,7 @@ import {
   subtractHour,
 } from './records/failures.ts';
 import { differInNumbers, fingerprintOf, lineText, patternOf, sampleOf } from './records/fingerprint.ts';
+import { entryFinder } from './records/position.ts';
 
 /** The last job that was added to a group, and the first line of its error. */
 type AddedJob = { readonly group: FailureGroup; entry: JournalEntry; line: Uint8Array };
@@ -186,7 +180,8 @@ export class FailureIndex implements JournalConsumer {
    */
   prune(upToUs: number, batch: Batch<IndexTable>): boolean {
     if (!this.#isSweepOver) {
-      this.#swept = this.#pages.sweep(this.#swept, upToUs, this.#storedIn(), record => this.#subtract(record), batch);
+      const entryOf = entryFinder(this.#stores.ledger);
+      this.#swept = this.#pages.sweep(this.#swept, upToUs, entryOf, record => this.#subtract(record), batch);
       this.#isSweepOver = this.#swept === null;
       this.#write(batch);
       if (!this.#isSweepOver || this.#mustMend) return true;
@@ -196,17 +191,6 @@ export class FailureIndex implements JournalConsumer {
     this.#mustMend = false;
     this.#write(batch);
     return false;
-  }
-
-  /** Returns a function that tells whether the ledger still has the attempt at a place of the journal. */
-  #storedIn(): (place: JournalPosition) => boolean {
-    let commitUs = -1;
-    let commit: Uint8Array | undefined;
-    return ({ atUs, place }) => {
-      if (atUs !== commitUs) commit = this.#stores.ledger.get('journal', usKey(atUs));
-      commitUs = atUs;
-      return commit !== undefined && entryAt(atUs, place, commit) !== undefined;
-    };
   }
 
   #subtract(record: FailureRecord): void {
@@ -245,8 +229,7 @@ export class FailureIndex implements JournalConsumer {
 
   #mendLast(group: FailureGroup, { atUs, place }: FailureRecord): void {
     if (!isBefore({ atUs, place }, group.last)) return;
-    const commit = this.#stores.ledger.get('journal', usKey(atUs));
-    const entry = commit && entryAt(atUs, place, commit);
+    const entry = entryFinder(this.#stores.ledger)({ atUs, place });
     const attempt = entry && this.#attempts.find(entry);
     if (!entry || !attempt) return;
     setLast({ group, entry, line: errorLineOf(attempt) });

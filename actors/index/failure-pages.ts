@@ -1,18 +1,17 @@
 // Writes the table of failed jobs: appends records to its last page, and removes the records of pruned jobs.
+import { keyAfter } from '../../runtime/bytes.ts';
 import type { Batch, IndexTable, Reader } from '../../runtime/store/store.ts';
-import type { JournalPosition } from '../job/records/journal.ts';
+import { type JournalEntry, type JournalPosition, readUs } from '../job/records/journal.ts';
 import {
   type FailureRecord,
-  failurePageKey,
   failurePageRecords,
   failurePages,
   failureRecordBytes,
-  newestFailurePages,
-  pageStartUs,
   readFailurePlace,
   readFailureRecord,
   writeFailureRecord,
 } from './records/failures.ts';
+import { positionBytes } from './records/position.ts';
 
 const pageBytes = failurePageRecords * failureRecordBytes;
 /** The maximum number of pages that one step of a sweep, or one scan, reads. */
@@ -34,7 +33,7 @@ export class FailurePages {
     this.#last ??= this.#stored();
     if (this.#last === null || this.#last.length === pageBytes) {
       this.write(batch);
-      this.#last = { key: failurePageKey(at), bytes: Buffer.alloc(pageBytes), length: 0, isChanged: true };
+      this.#last = { key: positionBytes(at), bytes: Buffer.alloc(pageBytes), length: 0, isChanged: true };
     }
     writeFailureRecord(this.#last.bytes, this.#last.length, at, key);
     this.#last.length += failureRecordBytes;
@@ -50,22 +49,21 @@ export class FailurePages {
   }
 
   #stored(): LastPage | null {
-    for (const { key, page } of newestFailurePages(this.#index, null, 1)) {
-      const bytes = Buffer.alloc(pageBytes);
-      page.copy(bytes);
-      return { key, bytes, length: page.length, isChanged: false };
-    }
-    return null;
+    const [last] = failurePages(this.#index, { reverse: true, limit: 1 });
+    if (last === undefined) return null;
+    const bytes = Buffer.alloc(pageBytes);
+    last.page.copy(bytes);
+    return { key: last.key, bytes, length: last.page.length, isChanged: false };
   }
 
   /** All records, oldest first. */
   *records(): Iterable<FailureRecord> {
     for (let from: Buffer | null = null; ; ) {
-      const pages = failurePages(this.#index, from, pagesPerStep);
+      const pages = failurePages(this.#index, { ...(from && { from }), limit: pagesPerStep });
       for (const { page } of pages)
         for (let at = 0; at < page.length; at += failureRecordBytes) yield readFailureRecord(page, at);
       if (pages.length < pagesPerStep) return;
-      from = behind(pages.at(-1)!.key);
+      from = keyAfter(pages.at(-1)!.key);
     }
   }
 
@@ -77,18 +75,17 @@ export class FailurePages {
   sweep(
     from: Buffer | null,
     upToUs: number,
-    isStored: (place: JournalPosition) => boolean,
+    entryOf: (place: JournalPosition) => JournalEntry | undefined,
     gone: (record: FailureRecord) => void,
     batch: Batch<IndexTable>,
   ): Buffer | null {
-    const pages = failurePages(this.#index, from, pagesPerStep);
-    for (const found of pages) {
-      if (pageStartUs(found) > upToUs) return null;
-      const { key, page } = found;
+    const pages = failurePages(this.#index, { ...(from && { from }), limit: pagesPerStep });
+    for (const { key, page } of pages) {
+      if (readUs(key) > upToUs) return null;
       const left: Buffer[] = [];
       for (let at = 0; at < page.length; at += failureRecordBytes) {
         const place = readFailurePlace(page, at);
-        if (place.atUs > upToUs || isStored(place)) left.push(page.subarray(at, at + failureRecordBytes));
+        if (place.atUs > upToUs || entryOf(place)) left.push(page.subarray(at, at + failureRecordBytes));
         else gone(readFailureRecord(page, at));
       }
       if (left.length * failureRecordBytes === page.length) continue;
@@ -96,11 +93,6 @@ export class FailurePages {
       else batch.put('failed_jobs', key, Buffer.concat(left));
       this.#last = null;
     }
-    return pages.length < pagesPerStep ? null : behind(pages.at(-1)!.key);
+    return pages.length < pagesPerStep ? null : keyAfter(pages.at(-1)!.key);
   }
-}
-
-/** The smallest key above `key`. */
-function behind(key: Buffer): Buffer {
-  return Buffer.concat([key, Buffer.of(0)]);
 }

@@ -8,7 +8,7 @@ import {
   usKey,
 } from '../job/records/journal.ts';
 import type { IndexStores, JournalConsumer } from './consumer.ts';
-import { positionOf, positionRecord } from './records/position.ts';
+import { positionBytes, positionOf } from './records/position.ts';
 
 /** A read of the journal stops after the commit that brings the number of entries to at least this many. */
 const entriesPerStep = 8192;
@@ -57,7 +57,7 @@ export class JournalFollower {
     let slice: JournalSlice | null = null;
     for (const [consumer, from] of this.#positions) {
       if (from.atUs > upToUs) continue;
-      if (slice === null || !isSame(slice.from, from)) slice = this.#read(from, upToUs);
+      if (slice?.from.atUs !== from.atUs || slice.from.place !== from.place) slice = this.#read(from, upToUs);
       const { entries }: JournalSlice = slice;
       const taken = entries.length === 0 ? 0 : consumer.take(entries, batch);
       const next = entries[taken];
@@ -65,7 +65,7 @@ export class JournalFollower {
       // get ahead of it, and the entries are read only once.
       if (next) slice = { from, entries: entries.slice(0, taken), end: { atUs: next.atUs, place: next.place } };
       moved.set(consumer, slice.end);
-      batch.put('positions', Buffer.from(consumer.name), positionRecord(slice.end));
+      batch.put('positions', Buffer.from(consumer.name), positionBytes(slice.end));
     }
     index.commit(batch);
     for (const [consumer, position] of moved) this.#positions.set(consumer, position);
@@ -111,8 +111,4 @@ export class JournalFollower {
     }
     return { from, entries, end };
   }
-}
-
-function isSame(a: JournalPosition, b: JournalPosition): boolean {
-  return a.atUs === b.atUs && a.place === b.place;
 }

@@ -1,11 +1,12 @@
 // Maintains the search index: adds the words of each log that may have searchable text (`JournalEntry.mayHaveText`), and removes
 // pruned logs.
 import type { Batch, IndexTable } from '../../runtime/store/store.ts';
-import { AttemptReader, entryAt, type JournalEntry, usKey } from '../job/records/journal.ts';
+import { AttemptReader, type JournalEntry } from '../job/records/journal.ts';
 import type { IndexStores, JournalConsumer } from './consumer.ts';
 import { Postings } from './postings.ts';
 import { Facets } from './records/facets.ts';
 import { chunkLogs, LogSet } from './records/log-set.ts';
+import { entryFinder } from './records/position.ts';
 import {
   numberKey,
   pageLogs,
@@ -117,18 +118,13 @@ export class SearchIndex implements JournalConsumer {
   }
 
   #goneIn(chunk: number, from: number, to: number, upToUs: number): LogSet {
-    const gone = new LogSet();
-    const known = this.#stores.index.get('pruned', numberKey(chunk));
-    if (known) gone.add(known);
-    let commitUs = -1;
-    let commit: Uint8Array | undefined;
+    const gone = new LogSet(this.#stores.index.get('pruned', numberKey(chunk)));
+    const entryOf = entryFinder(this.#stores.ledger);
     for (let log = from; log < to; log++) {
       if (gone.has(log - from)) continue;
-      const { atUs, place } = this.#records.placeOf(log);
-      if (atUs > upToUs) break;
-      if (atUs !== commitUs) commit = this.#stores.ledger.get('journal', usKey(atUs));
-      commitUs = atUs;
-      if (!commit || !entryAt(atUs, place, commit)) gone.put(log - from);
+      const place = this.#records.placeOf(log);
+      if (place.atUs > upToUs) break;
+      if (!entryOf(place)) gone.put(log - from);
     }
     return gone;
   }

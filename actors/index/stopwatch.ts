@@ -123,13 +123,9 @@ export class Stopwatch implements JournalConsumer {
   #freeUs(entry: JournalEntry, { plugin, command }: CommandName, startedUs: number): number | null {
     const acceptedUs = startedUs - entry.queuedUs;
     const heldUs = this.#holdEnds.last(plugin, command, acceptedUs, startedUs);
-    const runAtUs = entry.delayed ? this.#runAtUs(entry.id) : null;
+    const runAtUs = entry.delayed ? (rescheduledTo(this.#stores.ledger, entry.id) ?? this.#runAt.find(entry.id)) : null;
     const freeUs = Math.min(Math.max(heldUs ?? 0, runAtUs ?? 0), startedUs);
     return freeUs > acceptedUs ? freeUs : null;
-  }
-
-  #runAtUs(id: Uint8Array): number | null {
-    return rescheduledTo(this.#stores.ledger, id) ?? this.#runAt.find(id);
   }
 
   #namesOf({ number, command }: CommandName): StepNames {

@@ -1,5 +1,6 @@
 // Maintains the index of tags. The index follows the ledger's table of tagged jobs instead of the journal, so it also covers unsettled
 // jobs.
+import { keyAfter } from '../../runtime/bytes.ts';
 import type { BlockKey } from '../../runtime/ids.ts';
 import { readable } from '../../runtime/store/set-aside.ts';
 import type { Batch, IndexTable } from '../../runtime/store/store.ts';
@@ -8,7 +9,7 @@ import { readPruneMark } from '../job/records/journal.ts';
 import { tagList } from '../job/records/tags.ts';
 import { encodeRanges } from '../job/records/tree.ts';
 import type { IndexStores } from './consumer.ts';
-import { behindBlock, hashesIn, taggedUpTo, tagHash, tagKey, tagsName } from './records/tags.ts';
+import { hashesIn, taggedUpTo, tagHash, tagKey, tagsName } from './records/tags.ts';
 
 /** The maximum number of blocks that one call of `take` handles. */
 const blocksPerStep = 64;
@@ -41,7 +42,7 @@ export class TagIndex {
     const { ledger, index } = this.#stores;
     ledger.refresh();
     if (ledger.count('tagged') === 0) return false;
-    const range = { limit: blocksPerStep, ...(this.#upTo && { from: behindBlock(this.#upTo) }) };
+    const range = { limit: blocksPerStep, ...(this.#upTo && { from: keyAfter(this.#upTo) }) };
     const keys = Array.from(ledger.keys('tagged', range), key => Buffer.from(key));
     const newest = keys.at(-1);
     if (!newest) return false;
@@ -104,7 +105,7 @@ export class TagIndex {
     const hasGone = batch.size > 0;
     if (hasGone) index.commit(batch);
     const isEnd = entries.length < sweptPerStep;
-    this.#swept = isEnd ? undefined : behindBlock(entries.at(-1)!.key);
+    this.#swept = isEnd ? undefined : keyAfter(entries.at(-1)!.key);
     const goesOn = hasGone && !isEnd;
     if (!goesOn) this.#pruned = number;
     return goesOn;

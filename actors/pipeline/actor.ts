@@ -29,7 +29,7 @@ import { exemptSince } from './lifecycle/exempt-run.ts';
 import { overdueCancel } from './lifecycle/overdue.ts';
 import { PhaseLimits } from './lifecycle/phase-limits.ts';
 import { failedWith, finishRun } from './lifecycle/run-end.ts';
-import { beginRun, delayRun, type RunStart } from './lifecycle/run-start.ts';
+import { beginRun, createRun, type RunStart } from './lifecycle/run-start.ts';
 import { callEvent, type FailRun, type PipelineMessage, type StartRun, type StartRuns } from './protocol.ts';
 import { definitionOf } from './reuse/reuse-sources.ts';
 import type { Run } from './run.ts';
@@ -106,7 +106,7 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
       called: null,
       ...(of && { reuse: { of } }),
     };
-    const id = isDelayed ? delayRun(table, pipeline, start) : beginRun(table, version, start);
+    const id = isDelayed ? createRun(table, pipeline, start) : beginRun(table, version, start);
     if (of) table.sources.begin(turn.batch, id, of);
     if (idempotency) jobs.idempotency.remember(idempotency, id, turn);
     return { kind: 'accepted', id };
@@ -192,7 +192,7 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
       if (isFirstTurn) {
         phaseLimits.started();
         table.versions.sweep(store, turn);
-        adoptFloods(table, router.expansion, bodyOf);
+        adoptFloods(table, bodyOf);
       }
       isFirstTurn = false;
     },

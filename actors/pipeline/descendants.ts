@@ -8,7 +8,7 @@
 // run in memory is dropped from memory.
 import type { JobId } from '../../runtime/ids.ts';
 import { pack, unpack } from '../../runtime/packing.ts';
-import { SetAside } from '../../runtime/store/set-aside.ts';
+import type { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Batch, Reader, Table } from '../../runtime/store/store.ts';
 import { keyText } from '../job/records/open.ts';
 import { countDescendants } from '../job/views/jobs.ts';
@@ -26,7 +26,7 @@ export class Descendants {
   /** Trees that may have no run in memory. `renew` drops the trees without a run in memory. */
   #idle: TreeCounts[] = [];
 
-  constructor(reader: Reader, limit: () => number, setAside = new SetAside()) {
+  constructor(reader: Reader, limit: () => number, setAside: SetAside) {
     this.#reader = reader;
     this.#limit = limit;
     this.#setAside = setAside;

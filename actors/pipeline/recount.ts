@@ -32,12 +32,8 @@ export function recount(
   }
 }
 
+/** The records of open runs, then the runs of batches that have not begun. */
 function* countedIn(reader: Reader, setAside: SetAside, add: (root: JobId) => void): Iterable<Counted> {
-  yield* runsIn(reader, setAside, add);
-  yield* acceptedIn(reader, setAside);
-}
-
-function* runsIn(reader: Reader, setAside: SetAside, add: (root: JobId) => void): Iterable<Counted> {
   let hash: Uint8Array = new Uint8Array(0);
   for (const { key, value } of reader.scan('runs', {})) {
     const isRun = key.length === jobIdBytes;
@@ -50,10 +46,6 @@ function* runsIn(reader: Reader, setAside: SetAside, add: (root: JobId) => void)
     }
     yield { hash, runs: isRun ? 1 : 0, records: 1, settled, bytes: value.length };
   }
-}
-
-/** The runs of batches that have not begun. */
-function* acceptedIn(reader: Reader, setAside: SetAside): Iterable<Counted> {
   for (const { key, value } of reader.scan('accepted_runs', {})) {
     const block = setAside.read('accepted_runs', key, () => decodeAccepted(Buffer.from(key), Buffer.from(value)));
     if (block) yield { hash: block.hash, runs: block.count, records: 0, settled: 0, bytes: 0 };

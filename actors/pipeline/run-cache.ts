@@ -8,7 +8,7 @@ import { findOpen } from '../job/records/open.ts';
 import type { DefinitionVersions } from './definition/definition-versions.ts';
 import type { Descendants } from './descendants.ts';
 import { type FanOut, isParked } from './fanout/fanout.ts';
-import { decodeRun, decodeScope, scopeKey } from './records/run.ts';
+import { decodeRun, decodeScope, numberedKey } from './records/run.ts';
 import { type Run, runOf, type Scope, scopeOf } from './run.ts';
 
 /** Above this estimated total size of the runs in memory, runs are dropped from memory. */
@@ -19,14 +19,13 @@ const trimmedPerTurnMax = 4096;
 const runBytes = 1024;
 const scopeBytes = 512;
 
-export type RunsOptions = {
+type RunsOptions = {
   readonly reader: Reader;
   readonly versions: DefinitionVersions;
   readonly descendants: Descendants;
   readonly setAside: SetAside;
   /** Called when a run that stays open is dropped from memory. */
   readonly onReleased: (run: Run) => void;
-  /** Above this estimated total size of the runs in memory, runs are dropped from memory. Default: 64 MiB. */
   readonly loadedBytesMax?: number;
 };
 
@@ -122,7 +121,7 @@ export class Runs {
     const { hash, run: stored, fans, top } = decodeRun(value);
     const version = versions.ofHash(hash);
     const inner: Scope[] = [];
-    const range = { from: scopeKey(id, 1), to: scopeKey(id, stored.scopesMade) };
+    const range = { from: numberedKey(id, 1), to: numberedKey(id, stored.scopesMade) };
     for (const { key, value: bytes } of stored.scopesMade > 1 ? reader.scan('runs', range) : []) {
       const number = Buffer.from(key).readUInt32BE(jobIdBytes);
       inner.push(scopeOf(decodeScope(Buffer.from(bytes)), number, true, bytes.length));

@@ -22,8 +22,9 @@ import { Triggers } from './events/triggers.ts';
 import { holds, isLong } from './expressions/condition.ts';
 import { UnfinishedEvaluation } from './expressions/evaluations.ts';
 import { Expansion, type StoredValues } from './fanout/expansion.ts';
-import { arriveAtJoin, endTokens, failLate, markFork } from './join/join.ts';
-import { endPart, noteFailures, type PartEnd, unstartedOf } from './lifecycle/phases.ts';
+import { beginFanOut } from './fanout/fanout.ts';
+import { arriveAtJoin, endTokens, failToken, markFork } from './join/join.ts';
+import { endPart, noteFailures, type PartEnd } from './lifecycle/phases.ts';
 import { finishRun, succeededWith } from './lifecycle/run-end.ts';
 import { Reuse } from './reuse/reuse.ts';
 import { type ReusedJob, TokenReuse } from './reuse/token-reuse.ts';
@@ -32,7 +33,7 @@ import type { Move, RunTable } from './run-table.ts';
 import { Children } from './steps/children.ts';
 import { StepStarter } from './steps/step-starter.ts';
 import { enterEvent } from './tokens/event-tokens.ts';
-import { parkedBeforeEvents } from './tokens/parked-token.ts';
+import { addFan, parkedBeforeEvents } from './tokens/parked-token.ts';
 import { asPayload, dataOf, movedTo, Packed, type Token } from './tokens/token.ts';
 
 /** The position of a token, and its number (`PartNumber`). */
@@ -54,7 +55,7 @@ export class RunRouter {
     const takeOver = new TokenReuse(table, this.reuse, (run, scope, job) => this.#takenOver(run, scope, job));
     this.triggers = new Triggers(table, children);
     this.expansion = new Expansion(table, children, stored, takeOver);
-    this.#starter = new StepStarter(table, children, this.expansion, takeOver);
+    this.#starter = new StepStarter(table, children, takeOver);
     this.deferred = new DeferredEvents(table, this.triggers, stored.bodyOf);
     this.#signals = new Signals(this.triggers, this.deferred);
   }
@@ -90,7 +91,7 @@ export class RunRouter {
     const unsuccessful = unsuccessfulOf(jobs);
     const { failed, timed_out, dead, cancelled } = unsuccessful;
     const isClean = failed + timed_out + dead + cancelled === 0;
-    this.#table.settled(run, jobs.length, unsuccessful, isClean ? 0 : unstartedOf(jobs));
+    this.#table.settled(run, jobs.length, unsuccessful, isClean ? 0 : jobs.filter(job => job.neverStarted).length);
     if (!isClean) noteFailures(run, node, jobs);
   }
 
@@ -271,7 +272,8 @@ export class RunRouter {
       const packed = bodyPart(body, 'events')!;
       if (listCount(packed) > 1) markFork(scope, path, { cause: id, context });
       this.#table.touch(run, scope);
-      this.expansion.addEvents(run, parkedBeforeEvents(node.next, scope, token, packed));
+      const plan = parkedBeforeEvents(node.next, scope, token, packed);
+      addFan(this.#table, run, beginFanOut(run.fansMade++, listCount(packed), plan));
     } else if (events.length > 0) this.#emit(run, scope, node.next, token, events);
     else this.#table.moves.push({ kind: 'enter', run, scope, node: node.next, token });
   }
@@ -307,15 +309,14 @@ export class RunRouter {
   #failed(
     run: Run,
     scope: Scope,
-    { step, failsLate }: WorkNode,
+    node: WorkNode,
     { id, name, status, error, depth }: FailedStep,
     path: readonly number[],
     context: Uint8Array,
   ): void {
-    if (step.onError === 'fail') {
-      const failure = `step "${step.id}": ${name} ${status} (${formatId(id)}): ${error}`;
-      if (failsLate) failLate(this.#table, run, scope, failure);
-      else this.#table.fail(run, failure);
+    if (node.step.onError === 'fail') {
+      const failure = `step "${node.step.id}": ${name} ${status} (${formatId(id)}): ${error}`;
+      failToken(this.#table, run, scope, node, failure);
       return;
     }
     const result = pack({ error, status, job_id: formatId(id) });

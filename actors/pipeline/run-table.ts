@@ -3,19 +3,13 @@
 import type { Config } from '../../config/config.ts';
 import type { Body } from '../../runtime/host/wire/outcome.ts';
 import { jobIdBytes } from '../../runtime/ids.ts';
-import { SetAside } from '../../runtime/store/set-aside.ts';
+import type { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { blaming } from '../failed-record.ts';
 import type { JobCalls, NewJobs } from '../job/protocol.ts';
 import { cancelText } from '../job/records/cancel.ts';
-import {
-  addUnsuccessful,
-  type JobGroup,
-  type RunPosition,
-  type TerminalStatus,
-  type Unsuccessful,
-} from '../job/records/job.ts';
+import { addUnsuccessful, type JobGroup, type TerminalStatus, type Unsuccessful } from '../job/records/job.ts';
 import { keyText } from '../job/records/open.ts';
 import { taggedWith } from '../job/records/options.ts';
 import { hasExemptions } from '../job/records/pause.ts';
@@ -29,7 +23,7 @@ import { Arrivals } from './join/arrivals.ts';
 import { partedBytesMin } from './join/join-payload.ts';
 import { Deadlines } from './lifecycle/deadlines.ts';
 import { exemptSince } from './lifecycle/exempt-run.ts';
-import { type CallSite, encodeRun, encodeScope, listKey, scopeKey } from './records/run.ts';
+import { type CallSite, encodeRun, encodeScope, numberedKey } from './records/run.ts';
 import { recount } from './recount.ts';
 import { ReuseSources } from './reuse/reuse-sources.ts';
 import { type FinishedRun, keepOrigin, pathsAround, type Run, type RunEnd, type Scope } from './run.ts';
@@ -43,6 +37,8 @@ export const inlineArrivalsBytesMax = 4096;
 const openRunsMaxDefault = 16_384;
 /** At this total size of the records of open runs, no run is accepted (except delayed runs), and events wait. */
 export const openRunsBytesMax = 8 * 2 ** 30;
+
+type UsesStep = Extract<WorkStep, { readonly kind: 'uses' }>;
 
 /** Work that must still be done in this turn. */
 export type Move =
@@ -67,8 +63,8 @@ export type RunTableOptions = {
   readonly store: Reader;
   readonly config: Config;
   readonly jobs: JobCalls;
-  /** The list of unusable records. Default: a new one. */
-  readonly setAside?: SetAside;
+  /** The list of unusable records. */
+  readonly setAside: SetAside;
   /** The number of open runs at which events start no further runs. Default: 16,384. */
   readonly openRunsMax?: number;
   /** The size of the records of open runs at which no run is accepted (except delayed runs). Default: 8 GiB. */
@@ -120,7 +116,7 @@ export class RunTable {
   readonly #dirty = new Set<Run>();
 
   constructor(options: RunTableOptions) {
-    const { store, config, jobs, loadedBytesMax } = options;
+    const { store, config, jobs, setAside, loadedBytesMax } = options;
     this.reader = store;
     this.jobs = jobs;
     this.#openRunsMax = options.openRunsMax ?? openRunsMaxDefault;
@@ -135,7 +131,7 @@ export class RunTable {
       stepBytes: Math.min(stepBytesMax, this.partedBytesMin),
     };
     this.config = config;
-    this.setAside = options.setAside ?? new SetAside();
+    this.setAside = setAside;
     this.descendants = new Descendants(store, () => this.config.service.jobsPerRootMax, this.setAside);
     this.deadlines = new Deadlines(store, this.setAside);
     this.sources = new ReuseSources(store, this.setAside);
@@ -242,19 +238,20 @@ export class RunTable {
     return this.bytesInTurn >= bytesPerTurnMax;
   }
 
-  groupOf(run: Run, step: WorkStep, position: StepPosition, isHandle: boolean): JobGroup {
+  #groupOf(run: Run, step: UsesStep, position: StepPosition): JobGroup {
     const { scope, node, path, first, cause, depth, event, context } = position;
     const { limits, phase } = run.version.compiled.nodes[node] as WorkNode;
+    const place = { run: run.id, node, scope, path, first };
     return {
       submittedBy: run.submittedBy,
       parent: cause ?? run.id,
       root: run.root ?? run.id,
       depth,
-      event: isHandle ? event : null,
+      event: step.command === 'handle' ? event : null,
       context,
       pipeline: run.version.name,
       stepId: step.id,
-      run: withScopes(run, { run: run.id, node, scope, path, first }),
+      run: scope === 0 ? place : { ...place, within: pathsAround(run, scope) },
       hooked: run.hooked,
       rerun: null,
       options: taggedWith(run.tags),
@@ -266,13 +263,13 @@ export class RunTable {
   /** Creates adjacent jobs of a `uses` step. */
   create(
     run: Run,
-    step: Extract<WorkStep, { readonly kind: 'uses' }>,
+    step: UsesStep,
     position: StepPosition,
     payloads: readonly Uint8Array[],
     failedAtCreation: NewJobs['failedAtCreation'],
   ): void {
     const { instance, command } = step;
-    const group = this.groupOf(run, step, position, command === 'handle');
+    const group = this.#groupOf(run, step, position);
     run.jobs += payloads.length;
     this.descendants.made(run.tree, payloads.length);
     this.touch(run);
@@ -293,7 +290,11 @@ export class RunTable {
     const { batch } = this;
     if (run.failure !== null) this.dropParts(run, run.phase?.status === 'succeeded');
     this.versions.keep(run.version, batch);
-    for (const fan of run.fans.values()) this.#keepList(run, fan);
+    for (const fan of run.fans.values()) {
+      if (fan.stored) continue;
+      fan.stored = true;
+      batch.put('lists', numberedKey(run.id, fan.id), encodePlan(fan.plan!));
+    }
     for (const scope of run.scopes.values()) {
       if (!scope.dirty) continue;
       keepOrigin(scope);
@@ -301,7 +302,7 @@ export class RunTable {
       scope.dirty = false;
       if (scope.id === 0) continue;
       const record = encodeScope(scope);
-      batch.put('runs', scopeKey(run.id, scope.id), record);
+      batch.put('runs', numberedKey(run.id, scope.id), record);
       this.#countRecord(run, scope.persisted ? 0 : 1, record.length - scope.recordBytes);
       scope.persisted = true;
       scope.recordBytes = record.length;
@@ -320,17 +321,11 @@ export class RunTable {
     this.versions.count(run.version, 0, records, 0, bytes);
   }
 
-  #keepList(run: Run, fan: FanOut): void {
-    if (fan.stored) return;
-    fan.stored = true;
-    this.batch.put('lists', listKey(run.id, fan.id), encodePlan(fan.plan!));
-  }
-
   dropScope(run: Run, scope: Scope): void {
     this.arrivals.drop(run, scope);
     run.scopes.delete(scope.id);
     if (!scope.persisted) return;
-    this.batch.remove('runs', scopeKey(run.id, scope.id));
+    this.batch.remove('runs', numberedKey(run.id, scope.id));
     this.#countRecord(run, -1, -scope.recordBytes);
   }
 
@@ -349,7 +344,7 @@ export class RunTable {
     run.parked.delete(fan);
     this.#dropEvaluation(run, fan.id);
     if (fan.plan) this.listBytes -= fan.plan.list.length;
-    if (fan.stored) this.batch.remove('lists', listKey(run.id, fan.id));
+    if (fan.stored) this.batch.remove('lists', numberedKey(run.id, fan.id));
   }
 
   /**
@@ -387,10 +382,6 @@ export class RunTable {
   #releaseLists(run: Run): void {
     for (const { plan } of run.fans.values()) if (plan) this.listBytes -= plan.list.length;
   }
-}
-
-function withScopes(run: Run, position: RunPosition): RunPosition {
-  return position.scope === 0 ? position : { ...position, within: pathsAround(run, position.scope) };
 }
 
 /** The key, in `evaluating` and in `unfinishedElements`, of the parked token or fan-out with this number. */

@@ -15,7 +15,7 @@ export function reportDuplicates(
   isSecret = false,
 ): void {
   const first = new Map<string, SourceLocation>();
-  for (const [index, item] of itemsOf(nodeAt(root, ...path)).entries()) {
+  for (const [index, item] of itemsOf(root, ...path).entries()) {
     const node = nodeAt(item, key);
     const text = textOf(node);
     if (node === undefined || text === undefined) continue;

@@ -53,10 +53,14 @@ export function formatPlace(place: SourceLocation): string {
   return `${place.file}:${place.line}:${place.column}`;
 }
 
+/** The location of a problem as text; empty if the problem is in no file. */
+export function placeText({ place }: ConfigProblem): string {
+  return place === null ? '' : formatPlace(place);
+}
+
 /** Formats a problem on one line, as `file:line:column: path: what is wrong and what would be right`. */
 function formatProblem(problem: ConfigProblem): string {
-  const parts = [problem.place === null ? '' : formatPlace(problem.place), formatPath(problem.path), problem.message];
-  return parts
+  return [placeText(problem), formatPath(problem.path), problem.message]
     .filter(part => part !== '')
     .join(': ')
     .replaceAll(/[\r\n]+\s*/g, ' ');
@@ -71,10 +75,9 @@ export function formatProblems(problems: readonly ConfigProblem[], files: readon
     const index = files.indexOf(problem.place?.file ?? '');
     return index === -1 ? files.length : index;
   };
-  const at = (problem: ConfigProblem): string => (problem.place === null ? '' : formatPlace(problem.place));
-  const causes = new Set(problems.filter(problem => problem.isCause).map(at));
+  const causes = new Set(problems.filter(problem => problem.isCause).map(placeText));
   const sorted = problems
-    .filter(problem => problem.isCause || !causes.has(at(problem)))
+    .filter(problem => problem.isCause || !causes.has(placeText(problem)))
     .sort(
       (a, b) =>
         rank(a) - rank(b) ||

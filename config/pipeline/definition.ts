@@ -88,14 +88,12 @@ export type Step =
     })
   | (StepCommon & { readonly kind: 'steps'; readonly steps: readonly Step[] });
 
-export const jobHooks = ['job.completed', 'job.failed', 'job.timed_out', 'job.cancelled'] as const;
-export type JobHook = (typeof jobHooks)[number];
-export const runHooks = ['pipeline.completed', 'pipeline.failed', 'pipeline.timed_out', 'pipeline.cancelled'] as const;
-export type RunHook = (typeof runHooks)[number];
+const jobHooks = ['job.completed', 'job.failed', 'job.timed_out', 'job.cancelled'] as const;
+const runHooks = ['pipeline.completed', 'pipeline.failed', 'pipeline.timed_out', 'pipeline.cancelled'] as const;
 export const hooks = [...jobHooks, ...runHooks] as const;
 export type Hook = (typeof hooks)[number];
 
-export function isJobHook(hook: Hook): hook is JobHook {
+export function isJobHook(hook: Hook): boolean {
   return (jobHooks as readonly Hook[]).includes(hook);
 }
 

@@ -22,10 +22,10 @@ const namedBranch = field.closedMap(
   { required: ['name', 'steps'] },
 );
 const branchForms = [steps('A branch of several steps.'), reference('step')];
-const split = field.either(
+const split = Type.Union(
   [
     Type.Array(
-      field.either([namedBranch, ...branchForms], {
+      Type.Union([namedBranch, ...branchForms], {
         expected: 'a step, a list of at least one step, or a map of "name" and "steps"',
       }),
       { minItems: 1, expected: 'a list of at least one branch' },
@@ -33,7 +33,7 @@ const split = field.either(
     Type.Object(
       {},
       {
-        additionalProperties: field.either(branchForms, { expected: 'a step, or a list of at least one step' }),
+        additionalProperties: Type.Union(branchForms, { expected: 'a step, or a list of at least one step' }),
         minProperties: 1,
         expected: 'a map of at least one branch',
       },

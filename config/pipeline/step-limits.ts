@@ -1,31 +1,27 @@
 // Reads `retry` and `timeout` of a step, which replace the settings of its plugin.
-import { timerMsMax } from '../../runtime/clock.ts';
 import { isObject } from '../../runtime/json-value.ts';
-import { readDuration } from '../check/duration.ts';
+import { deadlineMax, readDuration } from '../check/duration.ts';
 import type { ReportAt } from '../check/problem.ts';
 import type { NodePath } from '../source/tree.ts';
-import type { StepRetry } from './definition.ts';
+import type { Step, StepRetry } from './definition.ts';
 import { quote } from './path.ts';
 
-type Used = { readonly instance: string; readonly command: string };
-type Around = { readonly onlyOnce: ReadonlySet<string>; readonly reportAt: ReportAt };
+type UsesStep = Extract<Step, { readonly kind: 'uses' }>;
 
 /** Reads `retry` and `timeout` of a step with `uses`. Reports more than one attempt for a command that is not `retry_safe` (`onlyOnce`). */
 export function readLimits(
   { retry: written, timeout }: { readonly [key: string]: unknown },
-  { instance, command }: Used,
-  { onlyOnce, reportAt }: Around,
+  { instance, command }: Pick<UsesStep, 'instance' | 'command'>,
+  { onlyOnce, reportAt }: { readonly onlyOnce: ReadonlySet<string>; readonly reportAt: ReportAt },
   at: NodePath,
-): { readonly retry?: StepRetry; readonly timeoutMs?: number } {
+): Pick<UsesStep, 'retry' | 'timeoutMs'> {
   const retry = isObject(written) ? readRetry(written, [...at, 'retry'], reportAt) : {};
   const name = `${instance}.${command}`;
   if ((retry.attemptsMax ?? 1) > 1 && onlyOnce.has(name)) {
     const rule = `the command ${quote(name)} is retry_safe: false, and its jobs have one attempt`;
     reportAt([...at, 'retry', 'max_attempts'], `is ${retry.attemptsMax}, but ${rule}`);
   }
-  const timeoutMs = readDuration(timeout, [...at, 'timeout'], reportAt, {
-    most: { ms: timerMsMax, text: '24d' },
-  });
+  const timeoutMs = readDuration(timeout, [...at, 'timeout'], reportAt, { most: deadlineMax });
   return { ...(Object.keys(retry).length > 0 && { retry }), ...(timeoutMs !== undefined && { timeoutMs }) };
 }
 

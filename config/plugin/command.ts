@@ -28,23 +28,23 @@ export function readCommands(
 ): Command[] {
   reportDuplicates(root, ['commands'], 'name', 'the name of a command', reportAt);
   const replacing = replacingCommands(root, dialect);
-  return itemsOf(nodeAt(root, 'commands')).map((node, index) => {
-    const name = textOf(nodeAt(node, 'name')) ?? '';
+  return itemsOf(root, 'commands').map((node, index) => {
+    const name = textOf(node, 'name') ?? '';
     const schemaOf = (key: string) => readSchema(root, ['commands', index, key], dialect, compiler, reportAt);
     return {
       name,
-      type: textOf(nodeAt(node, 'type')) === 'read' ? 'read' : 'write',
-      description: textOf(nodeAt(node, 'description')) ?? null,
+      type: textOf(node, 'type') === 'read' ? 'read' : 'write',
+      description: textOf(node, 'description') ?? null,
       inputSchema: schemaOf('input_schema'),
       outputSchema: schemaOf('output_schema'),
-      idempotent: flagOf(nodeAt(node, 'idempotent')) ?? false,
-      retrySafe: flagOf(nodeAt(node, 'retry_safe')) ?? true,
+      idempotent: flagOf(node, 'idempotent') ?? false,
+      retrySafe: flagOf(node, 'retry_safe') ?? true,
       ...concurrencyOf(node, dialect),
       ...(replacing.has(name) ? { replacesState: true } : {}),
-      consume: textsOf(nodeAt(node, 'values', 'consume')),
-      emit: itemsOf(nodeAt(node, 'values', 'emit')).map(item => ({
-        event: textOf(nodeAt(item, 'event')) ?? '',
-        values: textsOf(nodeAt(item, 'values')),
+      consume: textsOf(node, 'values', 'consume'),
+      emit: itemsOf(node, 'values', 'emit').map(item => ({
+        event: textOf(item, 'event') ?? '',
+        values: textsOf(item, 'values'),
       })),
     };
   });
@@ -52,7 +52,7 @@ export function readCommands(
 
 /** The command's `concurrency`, unless it is 1. In the ductile dialect this key has no meaning. */
 function concurrencyOf(node: SourceNode, dialect: Manifest['dialect']): Pick<Command, 'concurrency'> {
-  const concurrency = dialect === 'headgate' ? numberOf(nodeAt(node, 'concurrency')) : undefined;
+  const concurrency = dialect === 'headgate' ? numberOf(node, 'concurrency') : undefined;
   return concurrency === undefined || concurrency === 1 ? {} : { concurrency };
 }
 

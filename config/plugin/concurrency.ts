@@ -1,5 +1,6 @@
 // `concurrency`: how many jobs of a command one thread or persistent process may run at once. The manifest sets it; an instance can
 // override it.
+import { Type } from '../../runtime/schema-type.ts';
 import type { ReportAt } from '../check/problem.ts';
 import { hint } from '../check/suggestion.ts';
 import type { Command, Manifest } from '../config.ts';
@@ -12,14 +13,23 @@ export const concurrencyMax = 1024;
 export function concurrencySetting(description: string) {
   const expected = `a whole number from 1 to ${concurrencyMax}, or a map from commands to such numbers`;
   const one = field.count(1, 'The number for this command.', concurrencyMax);
-  return field.either([one, field.mapOf(one, 'By command.')], { expected, description });
+  return Type.Union([one, field.mapOf(one, 'By command.')], { expected, description });
 }
 
-/**
- * Why a command cannot have a concurrency above 1; null if it can. If `command` is null, only the rules for the whole
- * plugin are checked.
- */
-function refusal(manifest: Pick<Manifest, 'concurrencySafe' | 'runtime' | 'persistent'>, command: Command | null) {
+/** Reports a wanted concurrency that is not allowed. If `command` is null, only the rules for the whole plugin are checked. */
+function check(
+  manifest: Manifest,
+  command: Command | null,
+  wanted: number | undefined,
+  at: NodePath,
+  reportAt: ReportAt,
+): void {
+  const why = wanted !== undefined && wanted > 1 ? refusal(manifest, command) : null;
+  if (why !== null) reportAt(at, `is ${wanted}, but ${why}; it must be 1`);
+}
+
+/** Why a command cannot have a concurrency above 1; null if it can. */
+function refusal(manifest: Manifest, command: Command | null) {
   if (!manifest.concurrencySafe) return 'the plugin is concurrency_safe: false and runs one job at a time';
   if (manifest.runtime === 'process' && manifest.persistent === undefined)
     return 'the plugin starts a process for each attempt (mode: persistent keeps a process for many jobs)';
@@ -28,30 +38,20 @@ function refusal(manifest: Pick<Manifest, 'concurrencySafe' | 'runtime' | 'persi
 }
 
 /** Reports the commands whose `concurrency` is not allowed. */
-export function checkCommands(
-  manifest: Pick<Manifest, 'concurrencySafe' | 'runtime' | 'persistent' | 'commands'>,
-  reportAt: ReportAt,
-): void {
-  for (const [index, command] of manifest.commands.entries()) {
-    const { concurrency = 1 } = command;
-    const why = concurrency > 1 ? refusal(manifest, command) : null;
-    if (why !== null) reportAt(['commands', index, 'concurrency'], refusedMessage(concurrency, why));
-  }
+export function checkCommands(manifest: Manifest, reportAt: ReportAt): void {
+  for (const [index, command] of manifest.commands.entries())
+    check(manifest, command, command.concurrency, ['commands', index, 'concurrency'], reportAt);
 }
 
 /** Checks `plugins.<name>.concurrency`. `node`: the value of `plugins.<name>`. */
 export function checkConcurrency(name: string, manifest: Manifest, node: SourceNode, reportAt: ReportAt): void {
   const setting = nodeAt(node, 'concurrency');
   const path = ['plugins', name, 'concurrency'];
-  const check = (at: NodePath, wanted: number, command: Command | null) => {
-    const why = wanted > 1 ? refusal(manifest, command) : null;
-    if (why !== null) reportAt(at, refusedMessage(wanted, why));
-  };
-  check(path, numberOf(setting) ?? 1, null);
+  check(manifest, null, numberOf(setting), path, reportAt);
   for (const [command, { value }] of entriesOf(setting)) {
     const known = manifest.commands.find(each => each.name === command);
     if (known === undefined) reportAt([...path, command], unknownCommand(command, manifest), 'key');
-    else check([...path, command], numberOf(value) ?? 1, known);
+    else check(manifest, known, numberOf(value), [...path, command], reportAt);
   }
 }
 
@@ -59,10 +59,6 @@ export function checkConcurrency(name: string, manifest: Manifest, node: SourceN
 export function unknownCommand(command: string, { name, commands }: Manifest): string {
   const names = commands.map(each => each.name);
   return `is not a command of the plugin ${JSON.stringify(name)}${hint(command, names, 'commands')}`;
-}
-
-function refusedMessage(wanted: number, why: string): string {
-  return `is ${wanted}, but ${why}; it must be 1`;
 }
 
 /**
@@ -77,7 +73,7 @@ export function readConcurrency(
   const forAll = numberOf(setting);
   const found: [string, number][] = [];
   for (const { name, concurrency, retrySafe } of commands) {
-    const own = forAll === undefined ? numberOf(nodeAt(setting, name)) : retrySafe ? forAll : 1;
+    const own = forAll === undefined ? numberOf(setting, name) : retrySafe ? forAll : 1;
     const wanted = own ?? concurrency ?? 1;
     if (wanted > 1) found.push([name, wanted]);
   }

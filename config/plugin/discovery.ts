@@ -72,8 +72,7 @@ export function discoverPlugins(
 
 /** The manifests under a root. The directory of a plugin is not searched for further plugins. */
 function manifestsUnder(root: PluginRoot, disk: Files, visited: Set<string>, report: Report): string[] {
-  const { place, path: at } = root;
-  const refuse = (message: string) => report({ place, path: at, message });
+  const refuse = (message: string) => report({ place: root.place, path: root.path, message });
   const kind = disk.kind(root.directory);
   if (kind === 'missing' && root.isDefault) return [];
   if (kind !== 'directory') {

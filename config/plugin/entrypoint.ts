@@ -3,18 +3,14 @@ import { extname, resolve } from 'node:path';
 import type { ReportAt } from '../check/problem.ts';
 import type { Manifest } from '../config.ts';
 import { type Files, isWithin } from '../source/files.ts';
-import { nodeAt, type SourceNode, textOf } from '../source/tree.ts';
+import { type SourceNode, textOf } from '../source/tree.ts';
 
 const workerExtensions = ['.js', '.mjs', '.ts'];
 
 /** How a program begins that names its interpreter. */
 const interpreterMark = Buffer.from('#!');
 
-export type Entrypoint = {
-  readonly directory: string;
-  readonly entrypoint: string;
-  readonly runtime: 'worker' | 'process';
-};
+export type Entrypoint = Pick<Manifest, 'directory' | 'entrypoint' | 'runtime'>;
 
 /**
  * The entrypoint with links resolved. Null if the manifest names none, or if the entrypoint is refused; a refusal is reported. Warns of a script
@@ -28,7 +24,7 @@ export function readEntrypoint(
   reportAt: ReportAt,
   warnAt: ReportAt,
 ): Entrypoint | null {
-  const text = textOf(nodeAt(root, 'entrypoint'));
+  const text = textOf(root, 'entrypoint');
   if (text === undefined || text === '') return null;
   const refuse = (message: string): null => {
     reportAt(['entrypoint'], message);
@@ -41,7 +37,7 @@ export function readEntrypoint(
   const real = disk.realpath(path);
   if (!isWithin(real, home)) return refuse(`leads to ${real}; it must be inside ${home}`);
   if (kind !== 'file') return refuse(`${path} is not a file; it must be a file in the plugin's directory`);
-  const given = dialect === 'ductile' ? 'process' : textOf(nodeAt(root, 'runtime'));
+  const given = dialect === 'ductile' ? 'process' : textOf(root, 'runtime');
   const usual = workerExtensions.includes(extname(text)) ? 'worker' : 'process';
   const runtime = given === 'worker' || given === 'process' ? given : usual;
   if (runtime === 'process' && !disk.isExecutable(real))

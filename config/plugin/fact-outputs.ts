@@ -1,6 +1,6 @@
 // Reads `fact_outputs` of a ductile.plugin manifest: the commands whose response contains the plugin's whole state.
 import type { Manifest } from '../config.ts';
-import { itemsOf, nodeAt, type SourceNode, textOf } from '../source/tree.ts';
+import { itemsOf, type SourceNode, textOf } from '../source/tree.ts';
 
 const wholeState = 'mirror_object';
 
@@ -10,10 +10,10 @@ const wholeState = 'mirror_object';
  */
 export function replacingCommands(root: SourceNode, dialect: Manifest['dialect']): ReadonlySet<string> {
   if (dialect !== 'ductile') return new Set();
-  const rules = itemsOf(nodeAt(root, 'fact_outputs')).filter(
+  const rules = itemsOf(root, 'fact_outputs').filter(
     rule =>
-      (textOf(nodeAt(rule, 'from')) ?? 'state_updates') === 'state_updates' &&
-      (textOf(nodeAt(rule, 'compatibility_view')) ?? wholeState) === wholeState,
+      (textOf(rule, 'from') ?? 'state_updates') === 'state_updates' &&
+      (textOf(rule, 'compatibility_view') ?? wholeState) === wholeState,
   );
-  return new Set(rules.flatMap(rule => textOf(nodeAt(rule, 'when', 'command')) ?? []));
+  return new Set(rules.flatMap(rule => textOf(rule, 'when', 'command') ?? []));
 }

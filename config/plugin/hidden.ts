@@ -4,11 +4,7 @@ import { dirname } from 'node:path';
 import type { Config, PluginInstance } from '../config.ts';
 import { nextKeyFile } from '../key-file.ts';
 
-/**
- * Returns the plugins of the configuration. To the hidden paths of each plugin in bubblewrap it adds the directories of the state, the backups and
- * the exported audit trail, the configuration files with their directories, and the keys. `sealKey`: the path of the seal key; null if the path is
- * unknown.
- */
+/** The plugins of the configuration, with these paths hidden. `sealKey`: the path of the seal key; null if the path is unknown. */
 export function withHidden(config: Config, sealKey: string | null): Config['plugins'] {
   const { files, mainFile, state, backups, vault, api, webhooks } = config;
   const exported = vault.auditExport === null ? [] : [vault.auditExport];

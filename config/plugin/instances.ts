@@ -1,7 +1,6 @@
 // Combines the discovered plugins and the `plugins` section into the instances that jobs can use.
-import { timerMsMax } from '../../runtime/clock.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
-import { readDuration } from '../check/duration.ts';
+import { deadlineMax, readDuration } from '../check/duration.ts';
 import { type ConfigProblem, formatPlace, type Report, type ReportAt, reportIn } from '../check/problem.ts';
 import { hint } from '../check/suggestion.ts';
 import { type Config, type Manifest, type PluginInstance, retryDefault } from '../config.ts';
@@ -84,7 +83,7 @@ export function makeInstances(root: SourceNode, discovery: Discovery, report: Re
   const { warnings } = work;
   for (const [name, entry] of entriesOf(configured)) {
     if (isReserved(name)) work.reportAt(['plugins', name], reservedMessage, 'key');
-    if (flagOf(nodeAt(entry.value, 'enabled')) === false) disabled.push([name, { config: configOf(entry.value) }]);
+    if (flagOf(entry.value, 'enabled') === false) disabled.push([name, { config: configOf(entry.value) }]);
     else {
       const instance = configuredInstance(work, name, entry.value);
       if (instance !== null) found.push(instance);
@@ -155,7 +154,7 @@ function resolveManifest(
   const chain = [instance];
   for (;;) {
     const name = chain.at(-1)!;
-    const next = textOf(nodeAt(configured, name, 'uses'));
+    const next = textOf(configured, name, 'uses');
     if (next === undefined) {
       const manifest = namedManifest(work, instance, name, chain);
       return manifest && { manifest, bases: chain.slice(1) };
@@ -185,15 +184,11 @@ function namedManifest(work: InstanceBuild, instance: string, name: string, chai
     work.named.add(name);
     for (const problem of problems) work.report(problem);
     work.reportAt(path, unusableMessage(name, problems), at);
-  } else if (via === undefined || isDisabled(work, name)) {
+  } else if (via === undefined || flagOf(work.configured, name, 'enabled') === false) {
     // Any other base has an enabled entry in `plugins`, and the problem is reported at that entry.
     work.reportAt(path, unknownPlugin(work, name), at);
   }
   return null;
-}
-
-function isDisabled(work: InstanceBuild, name: string): boolean {
-  return flagOf(nodeAt(work.configured, name, 'enabled')) === false;
 }
 
 function unknownPlugin({ discovery }: InstanceBuild, name: string): string {
@@ -216,7 +211,7 @@ function checkConfigKeys(work: InstanceBuild, name: string, manifest: Manifest, 
   }
   const listed = [...required, ...optional];
   if (manifest.dialect === 'ductile' || listed.length === 0) return;
-  for (const [key, { keyPlace: place }] of entriesOf(nodeAt(node, 'config'))) {
+  for (const [key, { keyPlace: place }] of entriesOf(node, 'config')) {
     if (listed.includes(key)) continue;
     const message = `is not in config_keys of the plugin ${JSON.stringify(manifest.name)}${hint(key, listed, 'keys')}`;
     warnings.push({ place, path: ['plugins', name, 'config', key], message });
@@ -224,13 +219,11 @@ function checkConfigKeys(work: InstanceBuild, name: string, manifest: Manifest, 
 }
 
 function checkTimeouts({ reportAt }: InstanceBuild, name: string, manifest: Manifest, node: SourceNode): void {
-  for (const [command, { value }] of entriesOf(nodeAt(node, 'timeouts'))) {
+  for (const [command, { value }] of entriesOf(node, 'timeouts')) {
     const path = ['plugins', name, 'timeouts', command];
-    const ms = parseDuration(textOf(value));
     if (!manifest.commands.some(each => each.name === command))
       reportAt(path, unknownCommand(command, manifest), 'key');
-    else if (ms !== undefined && (ms === 0 || ms > timerMsMax))
-      reportAt(path, `is ${JSON.stringify(textOf(value))}; it must be from 1ms to 24d`);
+    else readDuration(textOf(value), path, reportAt, { most: deadlineMax });
   }
 }
 
@@ -244,28 +237,28 @@ export function composeInstance(name: string, manifest: Manifest, node: SourceNo
   const breaker = readBreaker(node);
   const retry = nodeAt(node, 'retry');
   const deadlineOf = (command: string): number =>
-    parseDuration(textOf(nodeAt(node, 'timeouts', command))) ?? deadlineDefaultMs.get(command) ?? deadlineOtherMs;
+    parseDuration(textOf(node, 'timeouts', command)) ?? deadlineDefaultMs.get(command) ?? deadlineOtherMs;
   return {
     name,
     manifest,
     config: configOf(node),
-    parallelism: manifest.concurrencySafe ? (numberOf(nodeAt(node, 'parallelism')) ?? null) : 1,
+    parallelism: manifest.concurrencySafe ? (numberOf(node, 'parallelism') ?? null) : 1,
     ...(concurrency === undefined ? {} : { concurrency }),
     ...(breaker === undefined ? {} : { breaker }),
     deadlineMs: Object.fromEntries(manifest.commands.map(({ name: command }) => [command, deadlineOf(command)])),
     ...(sandbox === undefined ? {} : { sandbox }),
     retry: {
-      attemptsMax: numberOf(nodeAt(retry, 'max_attempts')) ?? retryDefault.attemptsMax,
-      backoffBaseMs: parseDuration(textOf(nodeAt(retry, 'backoff_base'))) ?? retryDefault.backoffBaseMs,
-      backoffMaxMs: parseDuration(textOf(nodeAt(retry, 'backoff_max'))) ?? retryDefault.backoffMaxMs,
+      attemptsMax: numberOf(retry, 'max_attempts') ?? retryDefault.attemptsMax,
+      backoffBaseMs: parseDuration(textOf(retry, 'backoff_base')) ?? retryDefault.backoffBaseMs,
+      backoffMaxMs: parseDuration(textOf(retry, 'backoff_max')) ?? retryDefault.backoffMaxMs,
     },
   };
 }
 
 function readBreaker(node: SourceNode | undefined): PluginInstance['breaker'] {
-  const failures = numberOf(nodeAt(node, 'breaker', 'failures'));
-  const of = numberOf(nodeAt(node, 'breaker', 'of'));
-  const forMs = parseDuration(textOf(nodeAt(node, 'breaker', 'for')));
+  const failures = numberOf(node, 'breaker', 'failures');
+  const of = numberOf(node, 'breaker', 'of');
+  const forMs = parseDuration(textOf(node, 'breaker', 'for'));
   return failures === undefined || of === undefined || forMs === undefined ? undefined : { failures, of, forMs };
 }
 
@@ -276,16 +269,16 @@ function checkDelays({ reportAt }: InstanceBuild, name: string, node: SourceNode
     ['retry', 'backoff_max'],
     ['breaker', 'for'],
   ])
-    readDuration(textOf(nodeAt(node, ...path)), ['plugins', name, ...path], reportAt, { least: '0ms' });
+    readDuration(textOf(node, ...path), ['plugins', name, ...path], reportAt, { least: '0ms' });
 }
 
 /** Reports a breaker that could never pause the plugin. */
-function checkBreaker(work: InstanceBuild, name: string, node: SourceNode): void {
-  const of = nodeAt(node, 'breaker', 'of');
-  const failures = numberOf(nodeAt(node, 'breaker', 'failures'));
-  if (of === undefined || failures === undefined || (numberOf(of) ?? failures) >= failures) return;
-  const message = `is ${numberOf(of)}; it must be at least ${failures}, which is plugins.${name}.breaker.failures`;
-  work.report({ place: of.place, path: ['plugins', name, 'breaker', 'of'], message });
+function checkBreaker({ reportAt }: InstanceBuild, name: string, node: SourceNode): void {
+  const of = numberOf(node, 'breaker', 'of');
+  const failures = numberOf(node, 'breaker', 'failures');
+  if (of === undefined || failures === undefined || of >= failures) return;
+  const message = `is ${of}; it must be at least ${failures}, which is plugins.${name}.breaker.failures`;
+  reportAt(['plugins', name, 'breaker', 'of'], message);
 }
 
 function configOf(instance: SourceNode | undefined): JsonObject {

@@ -60,14 +60,13 @@ export function makeManifestReader(disk: Files, compiler: SchemaCompiler): Manif
     const parsed = readTree(disk, file, report);
     if (parsed === null) return { name: fallbackName, namePlace: start, manifest: null, problems, warnings };
 
-    const isDuctile = textOf(nodeAt(parsed, 'manifest_spec')) === 'ductile.plugin';
-    const schema = isDuctile ? openManifestSchema : manifestSchema;
+    const dialect = textOf(parsed, 'manifest_spec') === 'ductile.plugin' ? 'ductile' : 'headgate';
+    const schema = dialect === 'ductile' ? openManifestSchema : manifestSchema;
     const root = checkShape(parsed, schema, report);
     const reportAt = reportIn(root, report);
-    const name = textOf(nodeAt(root, 'name')) ?? fallbackName;
+    const name = textOf(root, 'name') ?? fallbackName;
     const namePlace = placesAt(root, ['name']).value;
     if (isReserved(name)) reportAt(['name'], reservedMessage);
-    const dialect = isDuctile ? 'ductile' : 'headgate';
     const commands = readCommands(root, dialect, compiler, reportAt);
     const warnAt = reportIn(root, warning => warnings.push(warning));
     const place = readEntrypoint(root, directory, dialect, disk, reportAt, warnAt);
@@ -103,7 +102,7 @@ function readTree(disk: Files, file: string, report: Report): SourceNode | null 
 }
 
 export function sandboxOf(node: SourceNode | undefined): SandboxKind {
-  return (textOf(nodeAt(node, 'sandbox')) as SandboxKind | undefined) ?? 'none';
+  return (textOf(node, 'sandbox') as SandboxKind | undefined) ?? 'none';
 }
 
 function compose(
@@ -114,27 +113,26 @@ function compose(
   place: Entrypoint,
 ): Manifest {
   const version = nodeAt(root, 'version');
-  const isPersistent =
-    dialect === 'headgate' && place.runtime === 'process' && textOf(nodeAt(root, 'mode')) === 'persistent';
+  const isPersistent = dialect === 'headgate' && place.runtime === 'process' && textOf(root, 'mode') === 'persistent';
   const sandbox = sandboxOf(root);
   const persistent = {
-    jobsMax: numberOf(nodeAt(root, 'max_jobs')) ?? null,
-    ageMs: parseDuration(textOf(nodeAt(root, 'max_age'))) ?? null,
-    ...(flagOf(nodeAt(root, 'cancel')) === true && { hearsCancel: true }),
+    jobsMax: numberOf(root, 'max_jobs') ?? null,
+    ageMs: parseDuration(textOf(root, 'max_age')) ?? null,
+    ...(flagOf(root, 'cancel') === true && { hearsCancel: true }),
   };
   return {
     name,
     // `version: 1.0` is a number in YAML; the text as written is used.
     version: textOf(version) ?? (version?.kind === 'scalar' ? version.written : ''),
-    protocol: numberOf(nodeAt(root, 'protocol')) ?? 2,
-    description: textOf(nodeAt(root, 'description')) ?? '',
+    protocol: numberOf(root, 'protocol') ?? 2,
+    description: textOf(root, 'description') ?? '',
     dialect,
     ...place,
-    concurrencySafe: flagOf(nodeAt(root, 'concurrency_safe')) ?? true,
+    concurrencySafe: flagOf(root, 'concurrency_safe') ?? true,
     commands,
     configKeys: {
-      required: textsOf(nodeAt(root, 'config_keys', 'required')),
-      optional: textsOf(nodeAt(root, 'config_keys', 'optional')),
+      required: textsOf(root, 'config_keys', 'required'),
+      optional: textsOf(root, 'config_keys', 'optional'),
     },
     ...(sandbox === 'none' ? {} : { sandbox }),
     ...(isPersistent ? { persistent } : {}),

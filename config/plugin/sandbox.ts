@@ -11,15 +11,15 @@ export function readSandbox(manifest: Manifest, node: SourceNode | undefined): S
   const kind = kindOf(manifest, node);
   if (kind === 'none') return undefined;
   const limits = nodeAt(node, 'limits');
-  const cpuMs = parseDuration(textOf(nodeAt(limits, 'cpu')));
+  const cpuMs = parseDuration(textOf(limits, 'cpu'));
   return {
     kind,
     limits: {
       memoryBytesMax: sizeOf(nodeAt(limits, 'memory')) ?? limitsDefault.memoryBytesMax,
       cpuSMax: cpuMs === undefined ? limitsDefault.cpuSMax : Math.max(1, Math.ceil(cpuMs / 1000)),
       fileBytesMax: sizeOf(nodeAt(limits, 'file_size')) ?? limitsDefault.fileBytesMax,
-      openFilesMax: numberOf(nodeAt(limits, 'open_files')) ?? limitsDefault.openFilesMax,
-      processesMax: numberOf(nodeAt(limits, 'processes')) ?? limitsDefault.processesMax,
+      openFilesMax: numberOf(limits, 'open_files') ?? limitsDefault.openFilesMax,
+      processesMax: numberOf(limits, 'processes') ?? limitsDefault.processesMax,
     },
   };
 }

@@ -68,9 +68,9 @@ function writeNote(
   before: LockAcceptance | null,
   more: { readonly directory?: string },
 ): void {
-  if (before !== null && (before.number > lock.number || isSame(before, lock))) return;
-  makeDirectory(dirname(file), 0o700);
   const { number, strict } = lock;
+  if (before !== null && (before.number > number || (before.number === number && before.strict === strict))) return;
+  makeDirectory(dirname(file), 0o700);
   replaceFile(file, Buffer.from(`${JSON.stringify({ number, strict, ...more })}\n`), 0o600);
 }
 
@@ -90,8 +90,4 @@ function readNoteFile(file: string, disk: Files, directory?: string): LockAccept
     const message = `cannot be read as the note of the accepted lock (${diskReason(error)}); find out who changed it, then remove it`;
     throw new Error(message, { cause: error });
   }
-}
-
-function isSame(a: LockAcceptance, b: LockAcceptance): boolean {
-  return a.number === b.number && a.strict === b.strict;
 }

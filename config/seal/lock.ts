@@ -4,6 +4,7 @@
 //   {"number":7,"strict":true,"directory":"/etc/headgate"}
 //   {"path":"api.yaml","size":311,"sha256":"…"}          one line per file, sorted by path
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import { bufferOf } from '../../runtime/bytes.ts';
 
 export const lockName = '.headgate.lock';
 const format = 'headgate-lock/1';
@@ -51,7 +52,7 @@ export function claimsStrict(bytes: Uint8Array): boolean {
 }
 
 function cut(bytes: Uint8Array): { head: string; body: Buffer } {
-  const all = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const all = bufferOf(bytes);
   const end = all.indexOf(0x0a);
   if (end < 0) return { head: '', body: all };
   return { head: all.toString('latin1', 0, end), body: all.subarray(end + 1) };

@@ -1,9 +1,8 @@
 // Compares the configuration on disk with its lock (docs/contract.md#seal). For a file that was parsed, the parsed bytes are
 // compared, and the file is not read again.
 import { dirname, join } from 'node:path';
-import type { ConfigReading } from '../reading.ts';
+import type { ConfigReading, ReadOptions } from '../reading.ts';
 import { diskReason, type Files } from '../source/files.ts';
-import type { Environment } from '../source/interpolation.ts';
 import {
   type AcceptanceNote,
   type AcceptedLock,
@@ -38,11 +37,8 @@ export type Seal = AcceptedLock & {
 /** The result of `checkSeal`. `survey`: the sealed files on disk; null if the seal was not checked. */
 export type Sealing = { readonly seal: Seal; readonly survey: FileSurvey | null };
 
-export type SealOptions = {
-  readonly env: Environment;
-  readonly cwd: string;
-  readonly disk: Files;
-  /** The directory in which the accepted lock is noted. Default: `state.path` of the configuration. */
+export type SealOptions = Required<Pick<ReadOptions, 'env' | 'cwd' | 'disk'>> & {
+  /** The directory in which the accepted lock is noted. A running service passes its own. Default: `state.path` of the configuration. */
   readonly statePath?: string | undefined;
 };
 
@@ -114,25 +110,18 @@ export function groupWritableWarnings(paths: readonly string[]): string[] {
 }
 
 /** The location of the note beside the seal key; null if the path of the seal key is unknown. */
-export function acceptanceNoteOf(
-  reading: ConfigReading,
-  { env, cwd, disk }: Omit<SealOptions, 'statePath'>,
-): AcceptanceNote | null {
+export function acceptanceNoteOf(reading: ConfigReading, { env, cwd, disk }: SealOptions): AcceptanceNote | null {
   const keyFile = keyFileOf(env, cwd);
   return keyFile === null ? null : { keyFile, directory: resolved(dirname(reading.config.mainFile), disk) };
 }
 
-type KnownLock = {
-  readonly lock: LockAcceptance | null;
-  readonly findings: readonly LockFinding[];
-  readonly gap: string | null;
-};
+type KnownLock = Pick<Seal, 'lock' | 'gap'> & { readonly findings: readonly LockFinding[] };
 
 /**
  * The lock that was accepted last, with the higher number and the stricter mode of the two notes. Both notes are read,
  * because a changed configuration can name a state directory with another note.
  */
-function acceptedLock(statePath: string, note: AcceptanceNote | null, disk: Files): KnownLock {
+export function acceptedLock(statePath: string, note: AcceptanceNote | null, disk: Files): KnownLock {
   const findings: LockFinding[] = [];
   const read = (path: string, reading: () => LockAcceptance | null): LockAcceptance | null => {
     try {

@@ -3,10 +3,16 @@ import { dirname } from 'node:path';
 import { replaceFile } from '../../runtime/durable-file.ts';
 import { type ConfigReading, type ReadOptions, readConfiguration } from '../reading.ts';
 import { diskFiles } from '../source/files.ts';
-import { acceptanceFile, acceptanceNoteFile, readAcceptance, readAcceptanceNote } from './acceptance.ts';
 import { isStrictEnvironment, makeSealKey, readSealKey } from './key.ts';
 import { encodeLock, type Lock, openLock } from './lock.ts';
-import { acceptanceNoteOf, formatFinding, groupWritableWarnings, lockFile, type SealOptions } from './seal.ts';
+import {
+  acceptanceNoteOf,
+  acceptedLock,
+  formatFinding,
+  groupWritableWarnings,
+  lockFile,
+  type SealOptions,
+} from './seal.ts';
 import { survey } from './survey.ts';
 
 export type Locked =
@@ -63,25 +69,10 @@ export function lockConfiguration(options: ReadOptions): Locked {
  * The highest lock number in the valid lock on disk and in the notes; 0 if there is none. If a note cannot be read,
  * returns the line that reports the error.
  */
-function numberBefore(
-  reading: ConfigReading,
-  key: Uint8Array,
-  options: Omit<SealOptions, 'statePath'>,
-): number | string {
+function numberBefore(reading: ConfigReading, key: Uint8Array, options: SealOptions): number | string {
   const file = lockFile(reading);
-  const { path } = reading.config.state;
-  const besideKey = acceptanceNoteOf(reading, options);
-  const notes = [{ note: acceptanceFile(path), read: () => readAcceptance(path, diskFiles) }];
-  if (besideKey !== null)
-    notes.push({ note: acceptanceNoteFile(besideKey), read: () => readAcceptanceNote(besideKey, diskFiles) });
   const onDisk = diskFiles.kind(file) === 'file' ? openLock(diskFiles.read(file), key) : null;
-  let highest = onDisk?.number ?? 0;
-  for (const { note, read } of notes) {
-    try {
-      highest = Math.max(highest, read()?.number ?? 0);
-    } catch (error) {
-      return formatFinding({ path: note, message: (error as Error).message });
-    }
-  }
-  return highest;
+  const note = acceptanceNoteOf(reading, options);
+  const { lock, findings } = acceptedLock(reading.config.state.path, note, diskFiles);
+  return findings[0] ? formatFinding(findings[0]) : Math.max(onDisk?.number ?? 0, lock?.number ?? 0);
 }

@@ -16,29 +16,28 @@ export function readApi(root: SourceNode, reportAt: ReportAt): Config['api'] {
   reportDuplicates(root, path, 'name', 'the name of a token', reportAt);
   reportDuplicates(root, path, 'token', 'the text of a token', reportAt, true);
   return {
-    enabled: flagOf(nodeAt(api, 'enabled')) ?? true,
-    server: servers.find(name => name === textOf(nodeAt(api, 'server'))) ?? 'auto',
+    enabled: flagOf(api, 'enabled') ?? true,
+    server: servers.find(name => name === textOf(api, 'server')) ?? 'auto',
     listen: readListen(root, ['api', 'listen'], reportAt) ?? parseListen('127.0.0.1:8080')!,
     ...readProtection(root, 'api'),
     bodyBytesMax: readSize(nodeAt(api, 'max_body_size')),
     batchBytesMax: readSize(nodeAt(api, 'batch_max_size'), batchBytesDefault),
-    tokens: itemsOf(nodeAt(root, ...path)).map((item, index) => readToken(item, [...path, index], reportAt)),
+    tokens: itemsOf(root, ...path).map((item, index) => readToken(item, [...path, index], reportAt)),
   };
 }
 
 function readToken(node: SourceNode, path: NodePath, reportAt: ReportAt): ApiToken {
-  const expiresAtMs = readTime(node, [...path, 'expires_at'], reportAt);
   return {
-    name: textOf(nodeAt(node, 'name')) ?? null,
-    token: textOf(nodeAt(node, 'token')) ?? '',
-    scopes: textsOf(nodeAt(node, 'scopes')),
-    expiresAtMs,
+    name: textOf(node, 'name') ?? null,
+    token: textOf(node, 'token') ?? '',
+    scopes: textsOf(node, 'scopes'),
+    expiresAtMs: readTime(node, [...path, 'expires_at'], reportAt),
   };
 }
 
 /** The time under the last key of `path` in `node`, in ms since the epoch. Null: the key has no text. NaN: the text cannot be read as a time. */
 export function readTime(node: SourceNode, path: NodePath, reportAt: ReportAt): number | null {
-  const text = textOf(nodeAt(node, path.at(-1)!));
+  const text = textOf(node, path.at(-1)!);
   if (text === undefined) return null;
   const ms = Date.parse(text);
   // Only text that looks like a time is checked here. The schema reports any other text.

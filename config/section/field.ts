@@ -1,10 +1,7 @@
-// The building blocks of the JSON Schemas for configuration files and manifests. A field has a text for messages and a
-// description for editors.
+// The building blocks of the JSON Schemas for configuration files and manifests. `expected` completes "it must
+// be …" in messages. `description` is for editors and the reference.
 import { type Properties, type Schema, Type } from '../../runtime/schema-type.ts';
 import { durationPattern, listenPattern, sizePattern } from '../quantity.ts';
-
-/** `expected` completes "it must be …" in messages. `description` is for editors and the reference. */
-export type FieldOptions = { readonly expected: string; readonly description?: string };
 
 const namePattern = '^[A-Za-z0-9_-]{1,128}$';
 const nameExpected = 'a name of letters, digits, "_" and "-", at most 128 of them';
@@ -63,10 +60,6 @@ export function size(description: string) {
   const number = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
   const expected = 'a size such as 512KB, 1MB or 1GB, at most 999999999GB, or a number of bytes';
   return Type.Union([number, Type.String({ pattern: sizePattern })], { expected, description });
-}
-
-export function either(forms: readonly Schema[], options: FieldOptions): Schema {
-  return Type.Union(forms, options);
 }
 
 export function listen(description: string) {

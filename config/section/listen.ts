@@ -5,7 +5,7 @@ import { listenPattern, parseListen } from '../quantity.ts';
 import { nodeAt, type SourceNode, textOf } from '../source/tree.ts';
 
 export function readListen(root: SourceNode, path: readonly string[], reportAt: ReportAt): ListenAddress | undefined {
-  const text = textOf(nodeAt(root, ...path));
+  const text = textOf(root, ...path);
   const listen = parseListen(text);
   if (text !== undefined && listen === undefined && new RegExp(listenPattern).test(text))
     reportAt(path, `is ${JSON.stringify(text)}; the port must be from 0 to 65535`);

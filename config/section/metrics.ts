@@ -2,7 +2,7 @@
 import { isLoopback } from '../address.ts';
 import type { ReportAt } from '../check/problem.ts';
 import type { Config } from '../config.ts';
-import { nodeAt, numberOf, type SourceNode } from '../source/tree.ts';
+import { numberOf, type SourceNode } from '../source/tree.ts';
 import { readListen } from './listen.ts';
 
 const seriesDefault = 5_000;
@@ -16,5 +16,5 @@ export function readMetrics(root: SourceNode, reportAt: ReportAt): Config['metri
       'other machines call /metrics of the API with a token that has the scope metrics:ro';
     reportAt(path, `is at ${listen.host}; ${remedy}`);
   }
-  return { listen, seriesMax: numberOf(nodeAt(root, 'metrics', 'series_max')) ?? seriesDefault };
+  return { listen, seriesMax: numberOf(root, 'metrics', 'series_max') ?? seriesDefault };
 }

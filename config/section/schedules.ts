@@ -7,9 +7,9 @@ import type { SchemaCheck, SchemaCompiler } from '../../runtime/json-schema.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
 import { reportDuplicates } from '../check/duplicate.ts';
 import { readDuration } from '../check/duration.ts';
-import { type ConfigProblem, type Report, type ReportAt, reportIn } from '../check/problem.ts';
+import { type Report, type ReportAt, reportIn } from '../check/problem.ts';
 import { didYouMean, hint } from '../check/suggestion.ts';
-import { catchUpRules, overlapRules, type ScheduleDefinition } from '../config.ts';
+import { catchUpRules, instanceNamed, overlapRules, type ScheduleDefinition } from '../config.ts';
 import type { PipelineDefinition } from '../pipeline/definition.ts';
 import { type Instances, reportUnusable } from '../plugin/instances.ts';
 import { parseDuration } from '../quantity.ts';
@@ -44,7 +44,7 @@ export type ScheduleContext = {
   readonly pipelines: readonly PipelineDefinition[];
   readonly compiler: SchemaCompiler;
   readonly report: Report;
-  readonly warn: (problem: ConfigProblem) => void;
+  readonly warn: Report;
   readonly nowMs: number;
 };
 
@@ -69,22 +69,21 @@ export function readSchedules(root: SourceNode, context: ScheduleContext): reado
     reportAt,
     refuse: (key, message, at) => reportAt([...path, key], message, at),
   });
-  const own = itemsOf(nodeAt(root, 'schedules')).map((node, index) => {
+  const own = itemsOf(root, 'schedules').map((node, index) => {
     const entry = entryAt(node, ['schedules', index]);
-    const pipeline = textOf(nodeAt(node, 'pipeline'));
-    const plugin = textOf(nodeAt(node, 'plugin')) ?? '';
-    const target =
-      pipeline === undefined ? { plugin, command: textOf(nodeAt(node, 'command')) ?? 'handle' } : { pipeline };
+    const pipeline = textOf(node, 'pipeline');
+    const plugin = textOf(node, 'plugin') ?? '';
+    const target = pipeline === undefined ? { plugin, command: textOf(node, 'command') ?? 'handle' } : { pipeline };
     if (pipeline !== undefined && nodeAt(node, 'command') !== undefined)
       entry.refuse('command', 'has no effect: a pipeline has no commands', 'key');
-    return readSchedule(entry, textOf(nodeAt(node, 'id')) ?? '', target);
+    return readSchedule(entry, textOf(node, 'id') ?? '', target);
   });
-  const ofPlugins = entriesOf(nodeAt(root, 'plugins')).flatMap(([plugin, { value }]) => {
-    if (flagOf(nodeAt(value, 'enabled')) === false) return [];
-    return itemsOf(nodeAt(value, 'schedules')).map((node, index) => {
+  const ofPlugins = entriesOf(root, 'plugins').flatMap(([plugin, { value }]) => {
+    if (flagOf(value, 'enabled') === false) return [];
+    return itemsOf(value, 'schedules').map((node, index) => {
       const entry = entryAt(node, ['plugins', plugin, 'schedules', index]);
-      const target = { plugin, command: textOf(nodeAt(node, 'command')) ?? 'poll' };
-      const entryId = textOf(nodeAt(node, 'id')) ?? 'default';
+      const target = { plugin, command: textOf(node, 'command') ?? 'poll' };
+      const entryId = textOf(node, 'id') ?? 'default';
       return { ...readSchedule(entry, `${plugin}.${index}`, target), entryId };
     });
   });
@@ -97,8 +96,8 @@ function readSchedule(entry: Entry, id: string, target: ScheduleDefinition['targ
   const payload = payloadNode?.kind === 'map' ? (plainValue(payloadNode) as JsonObject) : {};
   checkTarget(entry, target, payload);
   const recurrence = readRecurrence(entry);
-  const tags = entriesOf(nodeAt(node, 'tags')).map(([key, { value }]) => [key, textOf(value) ?? ''] as const);
-  const ifRunning = textOf(nodeAt(node, 'if_running'));
+  const tags = entriesOf(node, 'tags').map(([key, { value }]) => [key, textOf(value) ?? ''] as const);
+  const ifRunning = textOf(node, 'if_running');
   return {
     id,
     target,
@@ -107,11 +106,11 @@ function readSchedule(entry: Entry, id: string, target: ScheduleDefinition['targ
     ...(tags.length > 0 && { tags: Object.fromEntries(tags) }),
     jitterMs: readJitter(entry, recurrence),
     ifRunning: ifRunning === 'cancel' ? 'replace' : (overlapRules.find(rule => rule === ifRunning) ?? 'skip'),
-    catchUp: catchUpRules.find(rule => rule === textOf(nodeAt(node, 'catch_up'))) ?? 'run_once',
-    catchUpWithinMs: parseDuration(textOf(nodeAt(node, 'catch_up_within'))) ?? catchUpWithinDefaultMs,
-    pauseAfterFailures: numberOf(nodeAt(node, 'pause_after_failures')) ?? 0,
-    skipsWhenPaused: flagOf(nodeAt(node, 'skip_when_paused')) ?? false,
-    enabled: flagOf(nodeAt(node, 'enabled')) ?? true,
+    catchUp: catchUpRules.find(rule => rule === textOf(node, 'catch_up')) ?? 'run_once',
+    catchUpWithinMs: parseDuration(textOf(node, 'catch_up_within')) ?? catchUpWithinDefaultMs,
+    pauseAfterFailures: numberOf(node, 'pause_after_failures') ?? 0,
+    skipsWhenPaused: flagOf(node, 'skip_when_paused') ?? false,
+    enabled: flagOf(node, 'enabled') ?? true,
   };
 }
 
@@ -130,7 +129,7 @@ function checkTarget(entry: Entry, target: ScheduleDefinition['target'], payload
   } else {
     const { plugin, command } = target;
     if (plugin === '') return;
-    const instance = Object.hasOwn(instances.plugins, plugin) ? instances.plugins[plugin] : undefined;
+    const instance = instanceNamed(instances, plugin);
     if (instance === undefined) {
       const unknown = `there is no plugin ${JSON.stringify(plugin)}${hint(plugin, Object.keys(instances.plugins), 'plugins')}`;
       if (path[0] === 'schedules') refuse('plugin', reportUnusable(instances, plugin, report) ?? unknown);
@@ -175,7 +174,7 @@ function readRecurrence(entry: Entry): Recurrence {
     reportAt(path, `has ${what} cron, every and at; it must have exactly one of them`);
     return never;
   }
-  const timezone = textOf(nodeAt(node, 'timezone')) ?? 'UTC';
+  const timezone = textOf(node, 'timezone') ?? 'UTC';
   const zone = zoneNamed(timezone);
   if (!zone) {
     const known = Intl.supportedValuesOf('timeZone');
@@ -185,7 +184,7 @@ function readRecurrence(entry: Entry): Recurrence {
       `there is no time zone ${JSON.stringify(timezone)}${meant === '' ? '; it must be the IANA name of one, such as Europe/Berlin' : meant}`,
     );
   }
-  const cron = textOf(nodeAt(node, 'cron'));
+  const cron = textOf(node, 'cron');
   if (cron !== undefined) {
     const pattern = parseCron(cron);
     if (typeof pattern === 'string') refuse('cron', pattern);
@@ -195,20 +194,20 @@ function readRecurrence(entry: Entry): Recurrence {
   const at = nodeAt(node, 'at');
   if (at !== undefined) {
     const atMs = readTime(node, [...path, 'at'], reportAt) ?? 0;
-    if (atMs < nowMs && flagOf(nodeAt(node, 'enabled')) !== false) {
+    if (atMs < nowMs && flagOf(node, 'enabled') !== false) {
       const message = 'is in the past: the schedule does not fire again, and a new schedule never fires';
       warn({ place: at.place, path: [...path, 'at'], message });
     }
     return { kind: 'at', atMs };
   }
-  const text = textOf(nodeAt(node, 'every')) ?? '';
+  const text = textOf(node, 'every') ?? '';
   const read = () => readDuration(text, [...path, 'every'], reportAt, { least: '1s' });
   const everyMs = Object.hasOwn(named, text) ? named[text] : read();
   return { kind: 'every', everyMs: everyMs ?? everyMsMin };
 }
 
 function readJitter({ node, refuse }: Entry, recurrence: Recurrence): number {
-  const text = textOf(nodeAt(node, 'jitter'));
+  const text = textOf(node, 'jitter');
   const jitterMs = parseDuration(text) ?? 0;
   if (jitterMs > jitterMsMax) refuse('jitter', `is ${text}; it may be at most 24h`);
   else if (recurrence.kind === 'every' && jitterMs >= recurrence.everyMs && jitterMs > 0)

@@ -24,23 +24,23 @@ const day = 86_400_000;
 export function readService(root: SourceNode, processors: number): Config['service'] {
   const service = nodeAt(root, 'service');
   return {
-    name: textOf(nodeAt(service, 'name')) ?? 'headgate',
-    logLevel: (textOf(nodeAt(service, 'log_level')) as LogLevel | undefined) ?? 'info',
-    strictMode: flagOf(nodeAt(service, 'strict_mode')) ?? false,
-    workersMax: numberOf(nodeAt(service, 'max_workers')) ?? processors,
-    queueDepthMax: numberOf(nodeAt(service, 'max_queue_depth')) ?? 1_000_000,
-    waitingMax: numberOf(nodeAt(service, 'max_waiting')) ?? 10_000_000,
-    jobsPerRootMax: numberOf(nodeAt(service, 'max_jobs_per_root')) ?? 10_000_000,
-    pluginEnvPassthrough: [...new Set(textsOf(nodeAt(service, 'plugin_env_passthrough')))],
+    name: textOf(service, 'name') ?? 'headgate',
+    logLevel: (textOf(service, 'log_level') as LogLevel | undefined) ?? 'info',
+    strictMode: flagOf(service, 'strict_mode') ?? false,
+    workersMax: numberOf(service, 'max_workers') ?? processors,
+    queueDepthMax: numberOf(service, 'max_queue_depth') ?? 1_000_000,
+    waitingMax: numberOf(service, 'max_waiting') ?? 10_000_000,
+    jobsPerRootMax: numberOf(service, 'max_jobs_per_root') ?? 10_000_000,
+    pluginEnvPassthrough: [...new Set(textsOf(service, 'plugin_env_passthrough'))],
   };
 }
 
 export function readLog(root: SourceNode): Config['log'] {
   const log = nodeAt(root, 'log');
   return {
-    format: (textOf(nodeAt(log, 'format')) as LogFormat | undefined) ?? null,
-    jobs: (textOf(nodeAt(log, 'jobs')) as Config['log']['jobs'] | undefined) ?? 'failed',
-    perMinute: numberOf(nodeAt(log, 'per_minute')) ?? 600,
+    format: (textOf(log, 'format') as LogFormat | undefined) ?? null,
+    jobs: (textOf(log, 'jobs') as Config['log']['jobs'] | undefined) ?? 'failed',
+    perMinute: numberOf(log, 'per_minute') ?? 600,
   };
 }
 
@@ -65,9 +65,9 @@ export function readState(root: SourceNode, mainFile: string, reportAt: ReportAt
   return {
     path: readPath(nodeAt(state, 'path')) ?? join(dirname(mainFile), 'data'),
     retention: {
-      jobsMs: parseDuration(textOf(nodeAt(retention, 'jobs'))) ?? 30 * day,
-      jobsMax: numberOf(nodeAt(retention, 'max_jobs')) ?? 10_000_000,
-      heldMs: parseDuration(textOf(nodeAt(retention, 'held'))) ?? 30 * day,
+      jobsMs: parseDuration(textOf(retention, 'jobs')) ?? 30 * day,
+      jobsMax: numberOf(retention, 'max_jobs') ?? 10_000_000,
+      heldMs: parseDuration(textOf(retention, 'held')) ?? 30 * day,
     },
     log: { segmentBytes: logBytes('segment'), churnBytes: logBytes('churn') },
   };
@@ -84,15 +84,14 @@ export function readVault(root: SourceNode, statePath: string): Config['vault'] 
 
 export function readBackups(root: SourceNode, mainFile: string, reportAt: ReportAt): Config['backups'] {
   const backups = nodeAt(root, 'backups');
-  const everyMs =
-    readDuration(textOf(nodeAt(backups, 'every')), ['backups', 'every'], reportAt, { least: '1s' }) ?? null;
-  const log = flagOf(nodeAt(backups, 'log')) ?? false;
+  const everyMs = readDuration(textOf(backups, 'every'), ['backups', 'every'], reportAt, { least: '1s' }) ?? null;
+  const log = flagOf(backups, 'log') ?? false;
   if (log && nodeAt(backups, 'every') === undefined)
     reportAt(['backups', 'log'], 'needs "backups.every": the log is kept from the oldest of the scheduled backups on');
   return {
     everyMs,
     log,
-    keep: numberOf(nodeAt(backups, 'keep')) ?? 7,
+    keep: numberOf(backups, 'keep') ?? 7,
     into: readPath(nodeAt(backups, 'into')) ?? join(dirname(mainFile), 'backups'),
   };
 }

@@ -1,5 +1,5 @@
 // Reads `tls` and `behind_proxy` of a listener, and its certificate.
-import { type Certificate, readCertificate } from '../certificate.ts';
+import { type Certificate, type ReadingRules, readCertificate } from '../certificate.ts';
 import { type Report, reportIn } from '../check/problem.ts';
 import type { Protection, TlsFiles } from '../config.ts';
 import type { Files } from '../source/files.ts';
@@ -16,12 +16,11 @@ export function readProtection(root: SourceNode, name: ListenerName): Protection
   const [cert, key] = [readPath(nodeAt(tls, 'cert')), readPath(nodeAt(tls, 'key'))];
   return {
     ...(cert !== undefined && key !== undefined ? { tls: { cert, key } } : {}),
-    ...(flagOf(nodeAt(root, name, 'behind_proxy')) ? { behindProxy: true as const } : {}),
+    ...(flagOf(root, name, 'behind_proxy') ? { behindProxy: true as const } : {}),
   };
 }
 
-export type CertificateRules = {
-  readonly strict: boolean;
+type CertificateRules = Pick<ReadingRules, 'strict'> & {
   readonly report: Report;
   /** Reports a problem of a certificate that can still be served. */
   readonly warn: Report;

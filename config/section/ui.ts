@@ -1,7 +1,7 @@
 // Reads the `ui` section.
 import type { ReportAt } from '../check/problem.ts';
 import type { Config } from '../config.ts';
-import { flagOf, nodeAt, type SourceNode, textOf } from '../source/tree.ts';
+import { flagOf, type SourceNode, textOf } from '../source/tree.ts';
 
 export const uiPathDefault = '/ui';
 export const uiPathPattern = '^(/[a-z0-9][a-z0-9._-]*)+$';
@@ -39,12 +39,12 @@ export const apiPathStarts: readonly string[] = [
 ];
 
 export function readUi(root: SourceNode, reportAt: ReportAt): Config['ui'] {
-  const path = textOf(nodeAt(root, 'ui', 'path')) ?? uiPathDefault;
+  const path = textOf(root, 'ui', 'path') ?? uiPathDefault;
   const start = path.split('/')[1]!;
   if (path !== uiPathDefault && new RegExp(uiPathPattern).test(path) && apiPathStarts.includes(start))
     reportAt(
       ['ui', 'path'],
       `is ${path}, but the API has routes below /${start}; choose another path, such as /dashboard`,
     );
-  return { enabled: flagOf(nodeAt(root, 'ui', 'enabled')) ?? true, path };
+  return { enabled: flagOf(root, 'ui', 'enabled') ?? true, path };
 }

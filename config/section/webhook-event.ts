@@ -3,7 +3,7 @@ import type { ReportAt } from '../check/problem.ts';
 import { hint } from '../check/suggestion.ts';
 import type { EventTemplate, WebhookEndpoint } from '../config.ts';
 import { parseText } from '../pipeline/template.ts';
-import { itemsOf, type NodePath, nodeAt, type SourceNode, textOf, textsOf } from '../source/tree.ts';
+import { itemsOf, type NodePath, type SourceNode, textOf, textsOf } from '../source/tree.ts';
 
 /** The maximum number of headers that an endpoint can copy into events. */
 export const eventHeadersMax = 16;
@@ -20,7 +20,7 @@ const roots = ['headers', 'payload'] as const;
 /** Checks `headers` and `event` of one endpoint. `signatureHeader` is the name of the header with the signature of a delivery. */
 export function checkEvent(item: SourceNode, path: NodePath, signatureHeader: string, reportAt: ReportAt): void {
   checkHeaderNames(item, path, signatureHeader, reportAt);
-  const text = textOf(nodeAt(item, 'event'));
+  const text = textOf(item, 'event');
   if (text === undefined || text === '') return;
   const refuse = (message: string) => reportAt([...path, 'event'], message);
   const parts = parseText(text, roots);
@@ -28,7 +28,7 @@ export function checkEvent(item: SourceNode, path: NodePath, signatureHeader: st
     refuse(parts.wrong);
     return;
   }
-  const names = textsOf(nodeAt(item, 'headers'));
+  const names = textsOf(item, 'headers');
   for (const part of parts) {
     if (typeof part === 'string') continue;
     const [name = ''] = part.keys;
@@ -46,7 +46,7 @@ export function checkEvent(item: SourceNode, path: NodePath, signatureHeader: st
 
 function checkHeaderNames(item: SourceNode, path: NodePath, signatureHeader: string, reportAt: ReportAt): void {
   const seen = new Set<string>();
-  for (const [index, node] of itemsOf(nodeAt(item, 'headers')).entries()) {
+  for (const [index, node] of itemsOf(item, 'headers').entries()) {
     const name = textOf(node)?.toLowerCase();
     if (name === undefined) continue;
     const refuse = (message: string) => reportAt([...path, 'headers', index], message);
@@ -62,8 +62,8 @@ function checkHeaderNames(item: SourceNode, path: NodePath, signatureHeader: str
  * Reads `headers` and `event` of an endpoint. An `event` that is not a template is left out; `checkEvent` reports it.
  */
 export function readEvent(item: SourceNode): Pick<WebhookEndpoint, 'headers' | 'event'> {
-  const headers = textsOf(nodeAt(item, 'headers'));
-  const written = textOf(nodeAt(item, 'event')) ?? '';
+  const headers = textsOf(item, 'headers');
+  const written = textOf(item, 'event') ?? '';
   const parts = parseText(written, roots);
   const event: EventTemplate | null = written === '' || 'wrong' in parts ? null : { written, parts };
   return { ...(headers.length > 0 && { headers }), ...(event && { event }) };

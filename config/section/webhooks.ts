@@ -3,7 +3,7 @@
 import { reportDuplicates } from '../check/duplicate.ts';
 import { type Report, type ReportAt, reportIn } from '../check/problem.ts';
 import { hint } from '../check/suggestion.ts';
-import type { Config, WebhookEndpoint } from '../config.ts';
+import { type Config, instanceNamed, type WebhookEndpoint } from '../config.ts';
 import { type Instances, reportUnusable } from '../plugin/instances.ts';
 import { parseDuration, parseListen } from '../quantity.ts';
 import { itemsOf, nodeAt, type SourceNode, textOf } from '../source/tree.ts';
@@ -20,9 +20,9 @@ const standard = { signature: 'webhook-signature', timestamp: 'webhook-timestamp
 export function readTokens(root: SourceNode, reportAt: ReportAt): Config['tokens'] {
   reportDuplicates(root, ['tokens'], 'name', 'the name of a token', reportAt);
   const keys: [string, string][] = [];
-  for (const [index, item] of itemsOf(nodeAt(root, 'tokens')).entries()) {
-    const name = textOf(nodeAt(item, 'name'));
-    const key = textOf(nodeAt(item, 'key'));
+  for (const [index, item] of itemsOf(root, 'tokens').entries()) {
+    const name = textOf(item, 'name');
+    const key = textOf(item, 'key');
     if (name === undefined || key === undefined || key === '') continue;
     keys.push([name, key]);
     const bytes = (isStandardKey(key) ? standardKeyBytes(key) : Buffer.from(key)).length;
@@ -42,12 +42,12 @@ export function readWebhooks(
   const path = ['webhooks', 'endpoints'];
   const reportAt = reportIn(root, report);
   // The list includes the names of invalid pipelines, whose problems `readPipelines` reports.
-  const pipelines = itemsOf(nodeAt(root, 'pipelines')).flatMap(item => textOf(nodeAt(item, 'name')) ?? []);
+  const pipelines = itemsOf(root, 'pipelines').flatMap(item => textOf(item, 'name') ?? []);
   reportDuplicates(root, path, 'name', 'the name of an endpoint', reportAt);
   reportDuplicates(root, path, 'path', 'the path of an endpoint', reportAt);
-  const unresolved = itemsOf(nodeAt(root, 'tokens')).flatMap(item => {
+  const unresolved = itemsOf(root, 'tokens').flatMap(item => {
     const key = nodeAt(item, 'key');
-    return key?.kind === 'scalar' && key.isUnresolved ? (textOf(nodeAt(item, 'name')) ?? []) : [];
+    return key?.kind === 'scalar' && key.isUnresolved ? (textOf(item, 'name') ?? []) : [];
   });
   for (const [index, item] of itemsOf(list).entries()) {
     const at = [...path, index];
@@ -69,16 +69,16 @@ export function readWebhooks(
 type Refuse = (key: string, message: string, at?: 'key') => void;
 
 function checkPipeline(item: SourceNode, names: readonly string[], refuse: Refuse): void {
-  const name = textOf(nodeAt(item, 'pipeline')) ?? '';
+  const name = textOf(item, 'pipeline') ?? '';
   if (name === '' || names.includes(name)) return;
   refuse('pipeline', `there is no pipeline ${JSON.stringify(name)}${hint(name, names, 'pipelines')}`);
 }
 
 function checkPlugin(item: SourceNode, instances: Instances, report: Report, refuse: Refuse): void {
-  const name = textOf(nodeAt(item, 'plugin'));
+  const name = textOf(item, 'plugin');
   if (name === undefined) return;
   const shown = JSON.stringify(name);
-  const instance = Object.hasOwn(instances.plugins, name) ? instances.plugins[name] : undefined;
+  const instance = instanceNamed(instances, name);
   if (instance === undefined) {
     const unknown = `there is no plugin ${shown}${hint(name, Object.keys(instances.plugins), 'plugins')}`;
     refuse('plugin', reportUnusable(instances, name, report) ?? unknown);
@@ -88,7 +88,7 @@ function checkPlugin(item: SourceNode, instances: Instances, report: Report, ref
 
 /** `unresolved`: the names of the tokens whose keys are unknown, because a variable is not set. */
 function checkSecret(item: SourceNode, tokens: Config['tokens'], unresolved: readonly string[], refuse: Refuse): void {
-  const name = textOf(nodeAt(item, 'secret_ref')) ?? '';
+  const name = textOf(item, 'secret_ref') ?? '';
   if (name === '' || unresolved.includes(name)) return;
   const shown = JSON.stringify(name);
   if (!Object.hasOwn(tokens, name)) {
@@ -115,37 +115,37 @@ function checkHeaders(item: SourceNode, refuse: Refuse): void {
 
 /** With a scheme, `signature_header` may be left out. If it is set, it must be the header of the scheme. */
 function checkSignatureHeader(item: SourceNode, refuse: Refuse): void {
-  const name = textOf(nodeAt(item, 'signature_header'));
+  const name = textOf(item, 'signature_header');
   if (name === undefined || name.toLowerCase() === standard.signature) return;
   const rule = `the scheme standard-webhooks requires ${standard.signature}: write that, or remove the key`;
   refuse('signature_header', `is ${JSON.stringify(name)}; ${rule}`);
 }
 
 function isStandard(item: SourceNode): boolean {
-  return textOf(nodeAt(item, 'scheme')) === 'standard-webhooks';
+  return textOf(item, 'scheme') === 'standard-webhooks';
 }
 
 function signatureHeaderOf(item: SourceNode): string {
-  return isStandard(item) ? standard.signature : (textOf(nodeAt(item, 'signature_header')) ?? '');
+  return isStandard(item) ? standard.signature : (textOf(item, 'signature_header') ?? '');
 }
 
 function readEndpoint(item: SourceNode): WebhookEndpoint {
   const isFixed = isStandard(item);
-  const header = isFixed ? standard.timestamp : textOf(nodeAt(item, 'timestamp_header'));
-  const idHeader = isFixed ? standard.id : textOf(nodeAt(item, 'id_header'));
-  const toleranceMs = parseDuration(textOf(nodeAt(item, 'tolerance'))) ?? toleranceDefaultMs;
-  const pipeline = textOf(nodeAt(item, 'pipeline'));
+  const header = isFixed ? standard.timestamp : textOf(item, 'timestamp_header');
+  const idHeader = isFixed ? standard.id : textOf(item, 'id_header');
+  const toleranceMs = parseDuration(textOf(item, 'tolerance')) ?? toleranceDefaultMs;
+  const pipeline = textOf(item, 'pipeline');
   return {
-    name: textOf(nodeAt(item, 'name')) ?? '',
-    path: textOf(nodeAt(item, 'path')) ?? '',
-    ...(pipeline === undefined ? { plugin: textOf(nodeAt(item, 'plugin')) ?? '' } : { pipeline }),
-    secretRef: textOf(nodeAt(item, 'secret_ref')) ?? '',
+    name: textOf(item, 'name') ?? '',
+    path: textOf(item, 'path') ?? '',
+    ...(pipeline === undefined ? { plugin: textOf(item, 'plugin') ?? '' } : { pipeline }),
+    secretRef: textOf(item, 'secret_ref') ?? '',
     signatureHeader: signatureHeaderOf(item),
     bodyBytesMax: readSize(nodeAt(item, 'max_body_size')),
     ...(isFixed ? { scheme: 'standard-webhooks' as const } : {}),
     ...(header === undefined ? {} : { timestamp: { header, toleranceMs } }),
     ...(idHeader === undefined ? {} : { idHeader }),
-    ...(textOf(nodeAt(item, 'big_integers')) === 'text' ? { bigIntegers: 'text' as const } : {}),
+    ...(textOf(item, 'big_integers') === 'text' ? { bigIntegers: 'text' as const } : {}),
     ...readEvent(item),
   };
 }

@@ -13,7 +13,7 @@ import {
   visit,
   type YAMLError,
 } from 'yaml';
-import type { ConfigProblem } from '../check/problem.ts';
+import { type ConfigProblem, formatPlace } from '../check/problem.ts';
 import type { ListNode, MapEntry, MapNode, NodePath, ScalarNode, SourceLocation, SourceNode } from './tree.ts';
 
 const depthMax = 64;
@@ -157,8 +157,7 @@ class Converter {
         const message = 'merge keys (<<) are not supported; repeat the keys, or put "<<" in quotes';
         this.#problems.push({ place: keyPlace, path, message });
       } else if (known !== undefined) {
-        const { line, column } = known.keyPlace;
-        const message = `is already set at ${known.keyPlace.file}:${line}:${column}; keep one of the two`;
+        const message = `is already set at ${formatPlace(known.keyPlace)}; keep one of the two`;
         this.#problems.push({ place: keyPlace, path: [...path, key], message });
       } else {
         entries.set(key, { keyPlace, value });

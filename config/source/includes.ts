@@ -55,7 +55,7 @@ function readOne(reading: ClosureReading, file: string, site: IncludeSite): void
     bytes = disk.read(file);
   } catch (error) {
     const message = `${file} cannot be read (${diskReason(error)})${chainNote(chain)}`;
-    report({ place: site.place, path: site.path, message });
+    report({ ...site, message });
     return;
   }
   const parsed = parseTree(file, bytes);
@@ -108,9 +108,9 @@ function readPath(reading: ClosureReading, path: string, site: IncludeSite): voi
 /** The YAML files of a directory, including broken links, which the caller reports as missing. */
 function yamlFiles(reading: ClosureReading, directory: string, site: IncludeSite): string[] {
   try {
-    return [...reading.disk.list(directory)]
+    return reading.disk
+      .list(directory)
       .filter(name => name.endsWith('.yaml') && !name.startsWith('.'))
-      .sort()
       .map(name => join(directory, name))
       .filter(file => ['file', 'missing'].includes(reading.disk.kind(file)));
   } catch (error) {
@@ -128,7 +128,7 @@ function admit(reading: ClosureReading, real: string, file: string, site: Includ
   const message = isCycle
     ? `includes itself: ${[...site.chain, file].join(' -> ')}; remove one of these includes`
     : `${file} is included twice, first at ${formatPlace(before)}${chainNote([...site.chain, file])}; include it once`;
-  reading.report({ place: site.place, path: site.path, message });
+  reading.report({ ...site, message });
   return false;
 }
 

@@ -68,29 +68,35 @@ export function placesAt(root: SourceNode, path: NodePath): { key: SourceLocatio
   return { key, value: here.place };
 }
 
-export function textOf(node: SourceNode | undefined): string | undefined {
+/** The text at a path below a node. Undefined: there is no text. The functions below read other kinds of values in the same way. */
+export function textOf(from: SourceNode | undefined, ...path: NodePath): string | undefined {
+  const node = nodeAt(from, ...path);
   return node?.kind === 'scalar' && typeof node.value === 'string' ? node.value : undefined;
 }
 
-export function numberOf(node: SourceNode | undefined): number | undefined {
+export function numberOf(from: SourceNode | undefined, ...path: NodePath): number | undefined {
+  const node = nodeAt(from, ...path);
   return node?.kind === 'scalar' && typeof node.value === 'number' ? node.value : undefined;
 }
 
-export function flagOf(node: SourceNode | undefined): boolean | undefined {
+export function flagOf(from: SourceNode | undefined, ...path: NodePath): boolean | undefined {
+  const node = nodeAt(from, ...path);
   return node?.kind === 'scalar' && typeof node.value === 'boolean' ? node.value : undefined;
 }
 
-export function itemsOf(node: SourceNode | undefined): readonly SourceNode[] {
+export function itemsOf(from: SourceNode | undefined, ...path: NodePath): readonly SourceNode[] {
+  const node = nodeAt(from, ...path);
   return node?.kind === 'list' ? node.items : [];
 }
 
-export function entriesOf(node: SourceNode | undefined): readonly (readonly [string, MapEntry])[] {
+export function entriesOf(from: SourceNode | undefined, ...path: NodePath): readonly (readonly [string, MapEntry])[] {
+  const node = nodeAt(from, ...path);
   return node?.kind === 'map' ? [...node.entries] : [];
 }
 
 /** The texts of a list. Other items are left out; the shape check reports them. */
-export function textsOf(node: SourceNode | undefined): string[] {
-  return itemsOf(node).flatMap(item => textOf(item) ?? []);
+export function textsOf(from: SourceNode | undefined, ...path: NodePath): string[] {
+  return itemsOf(from, ...path).flatMap(item => textOf(item) ?? []);
 }
 
 /** The value of a node, without locations. No key in it is `__proto__`, which `parseTree` refuses. */

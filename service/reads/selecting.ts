@@ -3,7 +3,7 @@
 // - It has tags, but neither words nor a fingerprint, and names no job, run or tree: the index of tags names the jobs.
 // - Otherwise the jobs themselves are examined.
 
-import { behindBlock, taggedUpTo } from '../../actors/index/records/tags.ts';
+import { taggedUpTo } from '../../actors/index/records/tags.ts';
 import { textsOf } from '../../actors/index/records/texts.ts';
 import { matchesTexts, type Phrase, parseQuery } from '../../actors/index/records/words.ts';
 import { hasFingerprint, jobsOfFailure } from '../../actors/index/views/jobs-of-failure.ts';
@@ -14,6 +14,7 @@ import { NameTable } from '../../actors/job/records/name-table.ts';
 import { entryFilter } from '../../actors/job/views/log-listing.ts';
 import { countMatches, type MatchCount, nextMatches, type WordChecks } from '../../actors/job/views/matches.ts';
 import { indexesIn, type JobSpan, spansOfIds } from '../../actors/job/views/oldest-first.ts';
+import { keyAfter } from '../../runtime/bytes.ts';
 import { type BlockKey, blockOf, type JobId } from '../../runtime/ids.ts';
 import type { Sliced } from '../../runtime/slices.ts';
 import { type IndexTable, IndexUnavailable, type Reader } from '../../runtime/store/store.ts';
@@ -81,7 +82,7 @@ export function openSelecting(reader: Reader, index: () => Reader<IndexTable>): 
   function* spansWithTags(tags: readonly string[], from: BlockKey): Iterable<JobSpan | null> {
     const opened = openIndex();
     const upTo = opened && taggedUpTo(opened);
-    const indexedTo = upTo ? behindBlock(upTo) : startOfBlocks;
+    const indexedTo = upTo ? keyAfter(upTo) : startOfBlocks;
     for (const block of opened ? indexedBlocks(opened, tags, 'up', from, indexedTo) : [])
       yield block && { key: block.key, indexes: indexesIn(block.ranges!) };
     const listedFrom = Buffer.compare(from, indexedTo) < 0 ? indexedTo : from;

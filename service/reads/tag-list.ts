@@ -1,7 +1,7 @@
 // Finds jobs by their tags, newest first. The newest blocks, which the index may lack, are read one by one, up to a limit. In the blocks
 // that are indexed, the index finds the jobs.
 
-import { behindBlock, taggedUpTo } from '../../actors/index/records/tags.ts';
+import { taggedUpTo } from '../../actors/index/records/tags.ts';
 import {
   countListed,
   endOfBlocks,
@@ -17,6 +17,7 @@ import { BlockCache } from '../../actors/job/views/block-cache.ts';
 import { countedMax, type JobFilter, type JobPage } from '../../actors/job/views/job-page.ts';
 import { narrowed } from '../../actors/job/views/narrowed-ranges.ts';
 import { type JobRange, listRanges } from '../../actors/job/views/range-listing.ts';
+import { keyAfter } from '../../runtime/bytes.ts';
 import { type BlockKey, blockOf, type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import type { Sliced } from '../../runtime/slices.ts';
 import type { IndexTable, Reader } from '../../runtime/store/store.ts';
@@ -40,7 +41,7 @@ export function* listByTags(
   { filter, limit, before, unindexedMax = unindexedBlocksMax }: TagSearch,
 ): Sliced<JobPage> {
   const upTo = taggedUpTo(index);
-  const indexedTo = upTo ? behindBlock(upTo) : startOfBlocks;
+  const indexedTo = upTo ? keyAfter(upTo) : startOfBlocks;
   const { from: readFrom, unindexed } = yield* tailOf(ledger, indexedTo, unindexedMax);
   const blocks = new BlockCache(ledger);
 
@@ -56,7 +57,7 @@ export function* listByTags(
   const all = { filter, ranges: below(endOfBlocks), before: endOfIds, countMax: countedMax };
   if (before === null) return { ...(yield* listRanges(ledger, { ...all, limit })), unindexed };
   const { total, atLeast } = yield* listRanges(ledger, { ...all, limit: -1 });
-  const ranges = below(behindBlock(blockOf(before)));
+  const ranges = below(keyAfter(blockOf(before)));
   const page = yield* listRanges(ledger, { filter, ranges, limit, before, countMax: 0 });
   return { ...page, total, atLeast, unindexed };
 }

@@ -1,5 +1,6 @@
 // The exemplars of a step in one minute: for each octave (histogram.ts) with times, a job whose time is in the octave's highest non-empty
 // bucket.
+import { bufferOf } from '../../../runtime/bytes.ts';
 import { type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { bucketOf, countedUs, octaveOf } from './histogram.ts';
 
@@ -51,7 +52,7 @@ export class Exemplars {
  * and may be called only until `take` returns.
  */
 export function readExemplars(encoded: Uint8Array, take: (us: number, id: () => JobId) => void): void {
-  const bytes = Buffer.from(encoded.buffer, encoded.byteOffset, encoded.byteLength);
+  const bytes = bufferOf(encoded);
   let at = 0;
   const id = (): JobId => bytes.subarray(at + usBytes, at + exemplarBytes);
   for (; at < bytes.length; at += exemplarBytes) take(bytes.readUIntBE(at, usBytes), id);

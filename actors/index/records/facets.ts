@@ -2,9 +2,7 @@
 // facet begins with a character that never occurs in the words of texts.
 import type { EntryFilter, JournalEntry } from '../../job/records/journal.ts';
 
-type Facet = 'command' | 'status' | 'submitter';
-
-const marks = { command: '\0c', status: '\0s', submitter: '\0u' } as const satisfies Record<Facet, string>;
+const marks = { command: '\0c', status: '\0s', submitter: '\0u' } as const;
 
 /** The facet of jobs that were cancelled before their first attempt. */
 export const neverStartedFacet = '\0n';

@@ -5,20 +5,18 @@ import { copyBytes } from '../../../runtime/bytes.ts';
 import { bodyPart } from '../../../runtime/host/wire/outcome.ts';
 import type { JobId } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
-import type { IndexTable, Reader } from '../../../runtime/store/store.ts';
+import type { IndexTable, Range, Reader } from '../../../runtime/store/store.ts';
 import type { StoredAttempt } from '../../job/records/attempt.ts';
 import { failureStatuses, statuses } from '../../job/records/job.ts';
-import { asBuffer, type JournalEntry, type JournalPosition, readUs, usKey } from '../../job/records/journal.ts';
+import { asBuffer, type JournalEntry, type JournalPosition } from '../../job/records/journal.ts';
+import type { CommandName } from '../../job/records/name-table.ts';
 import { errorLine, fingerprintBytes, fingerprintOf, lineText, patternOf } from './fingerprint.ts';
 
 /** The name of the failure index among the consumers of the journal. */
 export const failuresName = 'failures';
 /** The maximum number of groups. When another group begins, one is dropped: see `failure-index.ts`. */
 export const failureGroupsMax = 1_000;
-/**
- * The maximum share of groups on trial among all groups. A group on trial began when there was no room for another
- * group, and has had only one job.
- */
+/** The maximum share of groups on trial (failure-index.ts) among all groups. */
 export const failureTrialShare = 0.25;
 export const hourUs = 3_600_000_000;
 /** The number of hours for which a group has counts of its jobs, up to the hour of its last job. */
@@ -52,10 +50,7 @@ export function errorLineOf(attempt: StoredAttempt): Uint8Array {
 }
 
 /** The fingerprint of a job that failed with this attempt. `owner`: the plugin and command of the job. */
-export function fingerprintIn(
-  attempt: StoredAttempt,
-  owner: { readonly plugin: string; readonly command: string },
-): string {
+export function fingerprintIn(attempt: StoredAttempt, owner: Pick<CommandName, 'plugin' | 'command'>): string {
   return fingerprintOf(owner.plugin, owner.command, patternOf(lineText(errorLineOf(attempt))));
 }
 
@@ -142,35 +137,13 @@ export function readFailureRecord(page: Buffer, at: number): FailureRecord {
   return { ...readFailurePlace(page, at), fingerprint: page.toString('hex', at + 12, at + failureRecordBytes) };
 }
 
-/** The key of a page whose first record has this position. */
-export function failurePageKey({ atUs, place }: JournalPosition): Buffer {
-  const key = Buffer.alloc(12);
-  key.set(usKey(atUs), 0);
-  key.writeUInt32BE(place, 8);
-  return key;
-}
+/** A page and its key, which is the position of the page's first record (`positionBytes`). */
+type FailureRecordPage = { readonly key: Buffer; readonly page: Buffer };
 
-export type FailureRecordPage = { readonly key: Buffer; readonly page: Buffer };
-
-/** Reads pages in the order of their keys, beginning at the key `from`; null: at the first page. */
-export function failurePages(index: Reader<IndexTable>, from: Uint8Array | null, limit: number): FailureRecordPage[] {
-  return Array.from(index.scan('failed_jobs', { ...(from && { from }), limit }), ownPage);
-}
-
-/** Reads the last pages below the key `to` (null: the last of all pages), newest first. */
-export function newestFailurePages(
-  index: Reader<IndexTable>,
-  to: Uint8Array | null,
-  limit: number,
-): FailureRecordPage[] {
-  return Array.from(index.scan('failed_jobs', { ...(to && { to }), reverse: true, limit }), ownPage);
-}
-
-function ownPage({ key, value }: { readonly key: Uint8Array; readonly value: Uint8Array }): FailureRecordPage {
-  return { key: Buffer.from(key), page: asBuffer(value) };
-}
-
-/** A lower bound for the times of the page's records. */
-export function pageStartUs({ key }: FailureRecordPage): number {
-  return readUs(key);
+/** Reads the pages in this range of keys. */
+export function failurePages(index: Reader<IndexTable>, range: Range): FailureRecordPage[] {
+  return Array.from(index.scan('failed_jobs', range), ({ key, value }) => ({
+    key: Buffer.from(key),
+    page: asBuffer(value),
+  }));
 }

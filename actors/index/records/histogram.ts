@@ -8,8 +8,6 @@ const shiftMax = 2 ** 31;
 const lastBits = 2 ** 20;
 /** The longest time that a histogram can hold, 12.7 days. Longer times count as this time. */
 const usMax = 2 ** 40 - 1;
-/** The maximum relative error of a percentile of times up to `usMax`. */
-export const percentileErrorMax = 1 / exactMax;
 
 /** A time as a histogram counts it: in whole µs, from 0 to `usMax`. */
 export function countedUs(us: number): number {

@@ -9,6 +9,11 @@ const numbersMax = bitsBytes / 2 - 1;
 export class LogSet {
   readonly bits = new Uint32Array(chunkLogs / 32);
 
+  /** `stored`: the encoded set with which this one begins. */
+  constructor(stored?: Uint8Array) {
+    if (stored) this.add(stored);
+  }
+
   /** Adds an encoded set. */
   add(stored: Uint8Array): void {
     if (stored.length === bitsBytes) {
@@ -40,11 +45,6 @@ export class LogSet {
   /** Removes the numbers that are in the other set. */
   drop(other: LogSet): void {
     for (let i = 0; i < this.bits.length; i++) this.bits[i]! &= ~other.bits[i]!;
-  }
-
-  /** Adds the numbers from `from` up to but not including `to`. */
-  fill(from: number, to: number): void {
-    for (let number = from; number < to; number++) this.put(number);
   }
 
   get isEmpty(): boolean {
@@ -100,8 +100,7 @@ export function extended(stored: Uint8Array | undefined, more: readonly number[]
     return bits;
   }
   if (length / 2 + more.length > numbersMax) {
-    const set = new LogSet();
-    if (stored) set.add(stored);
+    const set = new LogSet(stored);
     for (const number of more) set.put(number);
     return set.encode();
   }

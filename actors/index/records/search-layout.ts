@@ -50,10 +50,6 @@ export function writeRecord(page: Buffer, at: number, entry: JournalEntry): void
   page.writeUInt32LE(entry.place, at + journalEntryBytes + 8);
 }
 
-function readPlace(bytes: Buffer, at: number): JournalPosition {
-  return { atUs: bytes.readDoubleLE(at + journalEntryBytes), place: bytes.readUInt32LE(at + journalEntryBytes + 8) };
-}
-
 /** Reads the records of logs, page by page. The last page that was read is cached. */
 export class Records {
   readonly #reader: Reader<IndexTable>;
@@ -88,7 +84,9 @@ export class Records {
   }
 
   placeOf(log: number): JournalPosition {
-    return readPlace(this.page(Math.floor(log / pageLogs)), (log % pageLogs) * recordBytes);
+    const page = this.page(Math.floor(log / pageLogs));
+    const at = (log % pageLogs) * recordBytes + journalEntryBytes;
+    return { atUs: page.readDoubleLE(at), place: page.readUInt32LE(at + 8) };
   }
 
   /** The numbers of the stored logs go from `first` up to, not including, `end`. */

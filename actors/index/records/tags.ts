@@ -37,8 +37,3 @@ export function taggedUpTo(index: Pick<Reader<IndexTable>, 'get'>): BlockKey | n
   const value = index.get('positions', tagsName);
   return value ? Buffer.from(value) : null;
 }
-
-/** The smallest key above the key of this block. */
-export function behindBlock(key: BlockKey): Buffer {
-  return Buffer.concat([key, Buffer.of(0)]);
-}

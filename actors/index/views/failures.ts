@@ -1,4 +1,5 @@
 // The list of groups of failed jobs. The group that was seen last comes first.
+import { keyAfter } from '../../../runtime/bytes.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { IndexTable, Reader } from '../../../runtime/store/store.ts';
 import { isBefore, type JournalPosition } from '../../job/records/journal.ts';
@@ -39,7 +40,7 @@ export function* listFailures(
     );
     found.push(...entries.map(({ group }) => group).filter(group => matches(group, filter)));
     if (entries.length < groupsPerStep) break;
-    from = Buffer.concat([entries.at(-1)!.key, Buffer.of(0)]);
+    from = keyAfter(entries.at(-1)!.key);
     yield;
   }
   const newest = found.toSorted((a, b) => (isBefore(a.last, b.last) ? 1 : -1));

@@ -4,20 +4,21 @@ import type { Sliced } from '../../../runtime/slices.ts';
 import type { IndexTable, Reader } from '../../../runtime/store/store.ts';
 import type { StoredAttempt } from '../../job/records/attempt.ts';
 import { failureStatuses } from '../../job/records/job.ts';
-import { entriesOf, entryAt, readUs, usKey } from '../../job/records/journal.ts';
+import { entriesOf, readUs, usKey } from '../../job/records/journal.ts';
+import type { CommandName } from '../../job/records/name-table.ts';
 import { keyText } from '../../job/records/open.ts';
 import {
   decodeGroup,
   type FailureGroup,
+  failurePages,
   failureRecordBytes,
   failuresName,
   fingerprintIn,
   groupKey,
   isFailure,
-  newestFailurePages,
   readFailurePlace,
 } from '../records/failures.ts';
-import { positionOf } from '../records/position.ts';
+import { entryFinder, positionOf } from '../records/position.ts';
 
 /** The maximum number of commits that one scan reads. */
 const commitsPerStep = 256;
@@ -28,11 +29,10 @@ const pagesPerStep = 8;
 export function hasFingerprint(
   fingerprint: string,
   attempt: StoredAttempt,
-  owner: { readonly plugin: string; readonly command: string },
+  owner: Pick<CommandName, 'plugin' | 'command'>,
 ): boolean {
-  const { final, status } = attempt;
-  if (!final || !failureStatuses.some(each => each === status)) return false;
-  return fingerprintIn(attempt, owner) === fingerprint;
+  const hasFailed = attempt.final && failureStatuses.some(status => status === attempt.status);
+  return hasFailed && fingerprintIn(attempt, owner) === fingerprint;
 }
 
 /** The group with this fingerprint. Undefined: the index has no such group. */
@@ -55,18 +55,14 @@ export function* jobsOfFailure(
   const found = new Set<string>();
   yield* findUnindexed(ledger, index, found, namedMax);
   const hash = groupKey(fingerprint);
-  let commitUs = -1;
-  let commit: Uint8Array | undefined;
+  const entryOf = entryFinder(ledger);
   for (let to: Buffer | null = null; found.size <= namedMax; ) {
-    const pages = newestFailurePages(index, to, pagesPerStep);
+    const pages = failurePages(index, { ...(to && { to }), reverse: true, limit: pagesPerStep });
     for (const { page } of pages) {
       for (let at = 0; at < page.length && found.size <= namedMax; at += failureRecordBytes) {
         if (page.compare(hash, 0, hash.length, at + failureRecordBytes - hash.length, at + failureRecordBytes) !== 0)
           continue;
-        const { atUs, place } = readFailurePlace(page, at);
-        if (atUs !== commitUs) commit = ledger.get('journal', usKey(atUs));
-        commitUs = atUs;
-        const entry = commit && entryAt(atUs, place, commit);
+        const entry = entryOf(readFailurePlace(page, at));
         if (entry) found.add(keyText(entry.id));
       }
     }
@@ -75,10 +71,13 @@ export function* jobsOfFailure(
     yield;
   }
   if (found.size > namedMax) return null;
-  return [...found]
-    .sort()
-    .reverse()
-    .map(id => Buffer.from(id, 'latin1'));
+  return newestFirst(found);
+}
+
+/** The ids with these names (`keyText`), in descending order. */
+export function newestFirst(names: ReadonlySet<string>): JobId[] {
+  const sorted = [...names].sort().reverse();
+  return sorted.map(name => Buffer.from(name, 'latin1'));
 }
 
 /** Adds to `found` the failed jobs that the index lacks, until `found` has more than `namedMax` jobs. */

@@ -4,13 +4,14 @@ import type { JobId } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { IndexTable, Reader } from '../../../runtime/store/store.ts';
 import { statuses, terminalStatuses } from '../../job/records/job.ts';
-import { type EntryFilter, entryAt, newestCommitUs, usKey } from '../../job/records/journal.ts';
+import { type EntryFilter, newestCommitUs } from '../../job/records/journal.ts';
 import { keyText } from '../../job/records/open.ts';
 import { statusFacets, wantedFacets } from '../records/facets.ts';
 import { chunkLogs } from '../records/log-set.ts';
-import { positionOf } from '../records/position.ts';
+import { entryFinder, positionOf } from '../records/position.ts';
 import { Records, searchName } from '../records/search-layout.ts';
 import type { Phrase } from '../records/words.ts';
+import { newestFirst } from './jobs-of-failure.ts';
 import { logsOfChunk } from './search.ts';
 import { searchUnindexed } from './unindexed-logs.ts';
 
@@ -39,9 +40,9 @@ export function* jobsWithWords(
   // If some unindexed logs could not be searched, the matches among the other unindexed logs are dropped. A later
   // search can find these matches in the index.
   const isWhole = tail.unsearched === 0;
-  for (const { atUs, place } of isWhole ? tail.places : []) {
-    const commit = ledger.get('journal', usKey(atUs));
-    const entry = commit && entryAt(atUs, place, commit);
+  const entryOf = entryFinder(ledger);
+  for (const position of isWhole ? tail.places : []) {
+    const entry = entryOf(position);
     if (entry) found.add(keyText(entry.id));
   }
   if (found.size > namedMax) return null;
@@ -60,8 +61,7 @@ export function* jobsWithWords(
     }
     yield;
   }
-  const ids = [...found].sort().reverse();
   // A new index has the position 0: nothing was searched.
   const indexedUs = Math.max(0, position.atUs - 1);
-  return { ids: ids.map(id => Buffer.from(id, 'latin1')), searchedUs: isWhole ? newestUs : indexedUs };
+  return { ids: newestFirst(found), searchedUs: isWhole ? newestUs : indexedUs };
 }

@@ -1,18 +1,12 @@
 // Searches the index chunk by chunk, newest first. The search runs in slices (runtime/slices.ts).
 
+import { keyAfter } from '../../../runtime/bytes.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { IndexTable, Reader } from '../../../runtime/store/store.ts';
-import {
-  AttemptReader,
-  type EntryFilter,
-  entryAt,
-  isBefore,
-  type JournalPosition,
-  usKey,
-} from '../../job/records/journal.ts';
+import { AttemptReader, type EntryFilter, isBefore, type JournalPosition } from '../../job/records/journal.ts';
 import { neverStartedFacet, wantedFacets } from '../records/facets.ts';
 import { chunkLogs, LogSet } from '../records/log-set.ts';
-import { positionOf } from '../records/position.ts';
+import { entryFinder, positionOf } from '../records/position.ts';
 import { numberKey, postingKey, postingRange, Records, searchName } from '../records/search-layout.ts';
 import { textsOf } from '../records/texts.ts';
 import { matchesTexts, type Phrase, parseQuery, type SearchTerm } from '../records/words.ts';
@@ -71,7 +65,7 @@ export function* search(
     const first = chunk * chunkLogs;
     const found = yield* logsOfChunk(index, chunk, phrases, facets, from, to);
     const neverStarted = found && entries.onlyStarted && index.get('postings', postingKey(chunk, neverStartedFacet));
-    if (neverStarted) dropAll(found, neverStarted);
+    if (neverStarted) found.drop(new LogSet(neverStarted));
     if (found && phrases.some(({ length }) => length > 1)) yield* keepPhrases(ledger, found, records, first, phrases);
     records.refresh();
     // The indexer may have removed the chunk meanwhile: then all its logs were pruned.
@@ -104,7 +98,7 @@ export function* logsOfChunk(
   const found = yield* findWords(index, chunk, phrases);
   if (!found || !keepFacets(found, index, chunk, facets)) return null;
   const pruned = index.get('pruned', numberKey(chunk));
-  if (pruned) dropAll(found, pruned);
+  if (pruned) found.drop(new LogSet(pruned));
   const first = chunk * chunkLogs;
   clip(found, from - first, to - first);
   return found;
@@ -127,10 +121,7 @@ function* findWords(index: Reader<IndexTable>, chunk: number, phrases: readonly 
 
 function logsWith(index: Reader<IndexTable>, chunk: number, { word }: SearchTerm): LogSet | null {
   const stored = index.get('postings', postingKey(chunk, word));
-  if (!stored) return null;
-  const set = new LogSet();
-  set.add(stored);
-  return set;
+  return stored ? new LogSet(stored) : null;
 }
 
 function* anyOf(index: Reader<IndexTable>, chunk: number, { word }: SearchTerm): Sliced<LogSet | null> {
@@ -140,7 +131,7 @@ function* anyOf(index: Reader<IndexTable>, chunk: number, { word }: SearchTerm):
     let read = 0;
     for (const { key, value } of index.scan('postings', { from, to, limit: postingsPerStep })) {
       set.add(value);
-      from = Buffer.concat([key, Buffer.of(0)]);
+      from = keyAfter(key);
       read++;
     }
     if (read < postingsPerStep) return set;
@@ -148,17 +139,12 @@ function* anyOf(index: Reader<IndexTable>, chunk: number, { word }: SearchTerm):
   }
 }
 
-function dropAll(found: LogSet, stored: Uint8Array): void {
-  const set = new LogSet();
-  set.add(stored);
-  found.drop(set);
-}
-
 /** Keeps the logs with numbers from `from` up to, not including, `to`. */
 function clip(found: LogSet, from: number, to: number): void {
   if (from <= 0 && to >= chunkLogs) return;
   const inside = new LogSet();
-  inside.fill(Math.max(0, from), Math.min(chunkLogs, to));
+  const end = Math.min(chunkLogs, to);
+  for (let number = Math.max(0, from); number < end; number++) inside.put(number);
   found.keep(inside);
 }
 
@@ -188,6 +174,7 @@ function* keepPhrases(
   first: number,
   phrases: readonly Phrase[],
 ): Sliced<void> {
+  const entryOf = entryFinder(ledger);
   const attempts = new AttemptReader(ledger);
   records.refresh();
   for (const number of [...found.down()]) {
@@ -195,9 +182,7 @@ function* keepPhrases(
       found.remove(number);
       continue;
     }
-    const { atUs, place } = records.placeOf(first + number);
-    const commit = ledger.get('journal', usKey(atUs));
-    const entry = commit && entryAt(atUs, place, commit);
+    const entry = entryOf(records.placeOf(first + number));
     const body = entry && attempts.findBody(entry);
     if (!body || !matchesTexts(phrases, textsOf(body))) found.remove(number);
     yield;

@@ -106,18 +106,13 @@ export class StepHistory {
 
   #cells(): HeatCell[] {
     const octaves = [...this.#times.octaves()].sort(([a], [b]) => a - b);
-    return octaves.map(([octave, count]) => {
-      const exemplars = this.#slowestByOctave.get(octave)?.jobs ?? [];
-      return { octave, count, exemplars };
-    });
+    const exemplarsOf = (octave: number) => this.#slowestByOctave.get(octave)?.jobs ?? [];
+    return octaves.map(([octave, count]) => ({ octave, count, exemplars: exemplarsOf(octave) }));
   }
 
   #slowestIn(octave: number): SlowestJobs {
-    let slowest = this.#slowestByOctave.get(octave);
-    if (!slowest) {
-      slowest = new SlowestJobs(this.#wanted.ledger, cellExemplarsMax);
-      this.#slowestByOctave.set(octave, slowest);
-    }
+    const slowest = this.#slowestByOctave.get(octave) ?? new SlowestJobs(this.#wanted.ledger, cellExemplarsMax);
+    this.#slowestByOctave.set(octave, slowest);
     return slowest;
   }
 }

@@ -1,6 +1,6 @@
 // Reads the stopwatch: merges a plugin's pages of all minutes in a window.
 import type { IndexTable, Reader } from '../../../runtime/store/store.ts';
-import { Histogram, type Histogram as Times } from '../records/histogram.ts';
+import { Histogram } from '../records/histogram.ts';
 import { histogramIn, minutesKept, minuteUs, otherSpans, pageKey, readPage } from '../records/stopwatch.ts';
 import { StepHistory, type StepHistoryQuery } from './step-history.ts';
 
@@ -12,10 +12,10 @@ export const windowSpansMax = 256;
 const stepBytes = 1_024;
 
 export type StepTimes = {
-  readonly all: Times;
+  readonly all: Histogram;
   readonly trend: Pick<Trend, 'p95'>;
   /** Empty unless spans are wanted. */
-  readonly spans: ReadonlyMap<string, Times>;
+  readonly spans: ReadonlyMap<string, Histogram>;
   /** Null: the caller did not ask for a history. */
   readonly history: Pick<StepHistory, 'buckets' | 'slowest'> | null;
 };
@@ -82,24 +82,15 @@ export class StopwatchReading {
   readonly #reader: Reader<IndexTable>;
   readonly #plugin: string;
   readonly #window: Window;
-  readonly #wanted: ReadonlySet<string> | null;
-  readonly #hasSpans: boolean;
-  readonly #history: StepHistoryQuery | null;
+  readonly #scope: ReadingScope;
   readonly #steps = new Map<string, CollectedTimes>();
   #minute: number;
 
-  constructor(
-    reader: Reader<IndexTable>,
-    plugin: string,
-    window: Window,
-    { steps = null, spans = false, history = null }: ReadingScope = {},
-  ) {
+  constructor(reader: Reader<IndexTable>, plugin: string, window: Window, scope: ReadingScope = {}) {
     this.#reader = reader;
     this.#plugin = plugin;
     this.#window = window;
-    this.#wanted = steps;
-    this.#hasSpans = spans;
-    this.#history = history;
+    this.#scope = scope;
     this.#minute = window.from;
   }
 
@@ -132,19 +123,19 @@ export class StopwatchReading {
     const { from, to } = this.#window;
     const bucket = Math.floor(((minute - from) * trendBuckets) / (to - from + 1));
     readPage(bytes, (step, times, spans, exemplars = none) => {
-      if (this.#wanted?.has(step) === false) return;
+      if (this.#scope.steps?.has(step) === false) return;
       const gathered = this.#stepOf(step);
       gathered.history?.take(minute, times, exemplars);
       gathered.all.merge(times);
       gathered.trend.take(bucket, times);
-      if (this.#hasSpans) addSpans(gathered.spans, spans);
+      if (this.#scope.spans) addSpans(gathered.spans, spans);
     });
   }
 
   #stepOf(step: string): CollectedTimes {
     let gathered = this.#steps.get(step);
     if (!gathered) {
-      const history = this.#history && new StepHistory(this.#history, this.#window.from);
+      const history = this.#scope.history ? new StepHistory(this.#scope.history, this.#window.from) : null;
       gathered = { all: new Histogram(), trend: new Trend(), spans: new Map(), history };
       this.#steps.set(step, gathered);
     }

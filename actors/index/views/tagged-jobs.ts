@@ -1,11 +1,12 @@
 // Finds jobs by their tags. Blocks that the index has processed are found in the index, and later blocks in the
 // ledger's table of tagged jobs.
+import { keyAfter } from '../../../runtime/bytes.ts';
 import { type BlockKey, blockKeyBytes } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { IndexTable, Reader } from '../../../runtime/store/store.ts';
 import { taggedCount } from '../../job/records/tags.ts';
 import { rangesOf } from '../../job/records/tree.ts';
-import { behindBlock, blockOfTagKey, tagHash, tagKey } from '../records/tags.ts';
+import { blockOfTagKey, tagHash, tagKey } from '../records/tags.ts';
 
 const keysPerScan = 64;
 /** `countListed` stops when it has counted the jobs of at least this many blocks. */
@@ -32,18 +33,18 @@ export function* indexedBlocks(
   from: BlockKey,
   to: BlockKey,
 ): Iterable<TaggedBlock | null> {
-  const lists = tags.map(tag => new TagBlocks(index, tagHash(tag), direction, from, to));
+  const lists = tags.map(tag => blocksWith(index, tag, direction, from, to));
   const isUp = direction === 'up';
   for (let bound = isUp ? from : to, step = 1; ; step++) {
     if (step % keysPerScan === 0) yield null;
-    const next = lists.map(list => list.next(bound)).filter(entry => entry !== undefined);
+    const next = lists.map(nextBlock => nextBlock(bound)).filter(entry => entry !== undefined);
     if (next.length < lists.length) return;
     const { key } = next.reduce((a, b) => (isBefore(a.key, b.key, direction) ? b : a));
     if (next.every(entry => Buffer.compare(entry.key, key) === 0)) {
       const ranges = next.map(entry => entry.ranges).reduce(inBoth);
       if (ranges.length > 0) yield { key, ranges };
-      bound = isUp ? behindBlock(key) : key;
-    } else bound = isUp ? key : behindBlock(key);
+      bound = isUp ? keyAfter(key) : key;
+    } else bound = isUp ? key : keyAfter(key);
   }
 }
 
@@ -64,7 +65,7 @@ export function* listedBlocks(
     for (const key of keys) yield { key, ranges: null };
     const last = keys.at(-1);
     if (!last || keys.length < keysPerScan) return;
-    bound = isUp ? behindBlock(last) : last;
+    bound = isUp ? keyAfter(last) : last;
     yield null;
   }
 }
@@ -85,7 +86,7 @@ export function* countListed(ledger: Reader, from: BlockKey, to: BlockKey): Slic
     for (const [, count] of entries) jobs += count;
     blocks += entries.length;
     if (entries.length < keysPerScan) break;
-    bound = behindBlock(entries.at(-1)![0]);
+    bound = keyAfter(entries.at(-1)![0]);
     yield;
   }
   return jobs;
@@ -93,46 +94,28 @@ export function* countListed(ledger: Reader, from: BlockKey, to: BlockKey): Slic
 
 type IndexedBlock = { readonly key: BlockKey; readonly ranges: readonly number[] };
 
-/** The blocks with jobs that have a given tag, read page by page. */
-class TagBlocks {
-  readonly #index: Reader<IndexTable>;
-  readonly #hash: Uint8Array;
-  readonly #direction: Direction;
-  readonly #from: BlockKey;
-  readonly #to: BlockKey;
-  #page: IndexedBlock[] = [];
-  #at = 0;
-
-  constructor(index: Reader<IndexTable>, hash: Uint8Array, direction: Direction, from: BlockKey, to: BlockKey) {
-    this.#index = index;
-    this.#hash = hash;
-    this.#direction = direction;
-    this.#from = from;
-    this.#to = to;
-  }
-
-  /** The next block. Upwards: the first block from `bound` on. Downwards: the last block below `bound`. Undefined: no block is left. */
-  next(bound: BlockKey): IndexedBlock | undefined {
-    while (this.#at < this.#page.length && !this.#isNext(this.#page[this.#at]!.key, bound)) this.#at++;
-    if (this.#at === this.#page.length) this.#read(bound);
-    return this.#page[this.#at];
-  }
-
-  #isNext(key: BlockKey, bound: BlockKey): boolean {
-    const order = Buffer.compare(key, bound);
-    return this.#direction === 'up' ? order >= 0 : order < 0;
-  }
-
-  #read(bound: BlockKey): void {
-    const isUp = this.#direction === 'up';
-    const [from, to] = isUp ? [bound, this.#to] : [this.#from, bound];
-    const range = { from: tagKey(this.#hash, from), to: tagKey(this.#hash, to), reverse: !isUp, limit: keysPerScan };
-    this.#page = Array.from(this.#index.scan('tags', range), ({ key, value }) => ({
+/**
+ * Returns a function that finds the next block with jobs that have a given tag. Upwards: the first block from `bound` on. Downwards: the last
+ * block below `bound`. Undefined: no block is left. The blocks are read page by page.
+ */
+function blocksWith(index: Reader<IndexTable>, tag: string, direction: Direction, from: BlockKey, to: BlockKey) {
+  const hash = tagHash(tag);
+  const isUp = direction === 'up';
+  const isNext = (key: BlockKey, bound: BlockKey) => Buffer.compare(key, bound) >= 0 === isUp;
+  let page: IndexedBlock[] = [];
+  let at = 0;
+  return (bound: BlockKey): IndexedBlock | undefined => {
+    while (at < page.length && !isNext(page[at]!.key, bound)) at++;
+    if (at < page.length) return page[at];
+    const ends = isUp ? [bound, to] : [from, bound];
+    const range = { from: tagKey(hash, ends[0]!), to: tagKey(hash, ends[1]!), reverse: !isUp, limit: keysPerScan };
+    page = Array.from(index.scan('tags', range), ({ key, value }) => ({
       key: blockOfTagKey(key),
       ranges: rangesOf(value),
     }));
-    this.#at = 0;
-  }
+    at = 0;
+    return page[0];
+  };
 }
 
 /** Whether `a` comes before `b` in this order. */

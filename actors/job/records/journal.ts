@@ -6,7 +6,7 @@
 
 import { copyBytes } from '../../../runtime/bytes.ts';
 import { type Body, hasPart, hasText } from '../../../runtime/host/wire/outcome.ts';
-import { blockKeyBytes, type JobId } from '../../../runtime/ids.ts';
+import { blockKeyBytes } from '../../../runtime/ids.ts';
 import { readable } from '../../../runtime/store/set-aside.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import type { Attempt, StoredAttempt } from './attempt.ts';

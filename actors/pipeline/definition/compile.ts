@@ -217,7 +217,6 @@ function limitsOf(step: WorkStep): StepLimits | undefined {
 function isPerElement({ foreach, with: entries, baggage }: WorkStep): boolean {
   if (foreach === null) return false;
   return (
-    baggage.some(([, path]) => isOfElement(path)) ||
-    (entries ?? []).some(([, entry]) => isPerElementTemplate(entry, isOfElement))
+    baggage.some(([, path]) => isOfElement(path)) || (entries ?? []).some(([, entry]) => isPerElementTemplate(entry))
   );
 }

@@ -4,9 +4,7 @@
 // that ends the last open run of a definition removes the definition's entry. The selfcheck compares the entries with the runs
 // (`open_runs_are_counted`).
 //
-// A definition stays stored after the end of its last open run, for reruns. If the configuration no longer has the
-// definition, `prune` removes it when all runs that may have used it are pruned, or when there are too many such
-// definitions.
+// A definition stays stored after the end of its last open run, for reruns, until `prune` removes it.
 import { createHash } from 'node:crypto';
 import type { PipelineDefinition } from '../../../config/pipeline/definition.ts';
 import { blockKeyMs, turnKeysMs } from '../../../runtime/ids.ts';

@@ -1,5 +1,5 @@
 // Finds which hook the end of a job or run fires, and makes the hook's payload.
-import type { Hook, JobHook, RunHook } from '../../../config/pipeline/definition.ts';
+import type { Hook } from '../../../config/pipeline/definition.ts';
 import { type Body, bodyPart } from '../../../runtime/host/wire/outcome.ts';
 import { formatId } from '../../../runtime/ids.ts';
 import { pack } from '../../../runtime/packing.ts';
@@ -14,14 +14,14 @@ export function isHook(origin: Origin): origin is HookOrigin {
   return origin.hook !== undefined;
 }
 
-const jobHooks: { readonly [status in TerminalStatus]: JobHook } = {
+const jobHooks: { readonly [status in TerminalStatus]: Hook } = {
   succeeded: 'job.completed',
   failed: 'job.failed',
   dead: 'job.failed',
   timed_out: 'job.timed_out',
   cancelled: 'job.cancelled',
 };
-const runHooks: { readonly [status in TerminalStatus]: RunHook } = {
+const runHooks: { readonly [status in TerminalStatus]: Hook } = {
   succeeded: 'pipeline.completed',
   failed: 'pipeline.failed',
   dead: 'pipeline.failed',

@@ -3,7 +3,7 @@
 import type { Body } from '../../../runtime/host/wire/outcome.ts';
 import { packedEmpty } from '../../../runtime/packing.ts';
 import type { JobsSettled, SettledJob } from '../../job/protocol.ts';
-import { type JobGroup, pipelinePlugin, type TerminalStatus } from '../../job/records/job.ts';
+import { pipelinePlugin, type TerminalStatus } from '../../job/records/job.ts';
 import type { Tags } from '../../job/records/tags.ts';
 import type { FinishedRun } from '../run.ts';
 import { Packed } from '../tokens/token.ts';
@@ -25,7 +25,6 @@ export class Signals {
   jobEnded({ id: job, status, body }: SettledJob, { plugin, command, group }: JobsSettled): void {
     const { submittedBy, root, depth, hooked } = group;
     if (hooked || !this.#triggers.isHooked(plugin, status)) return;
-    const hook = { command, status };
     const origin = {
       job,
       plugin,
@@ -35,18 +34,18 @@ export class Signals {
       context: packedEmpty,
       hooked,
       place: null,
-      ...tagsIn(group),
+      ...tagsOf(group.options?.tags),
+      hook: { command, status },
     };
-    this.#fireHook({ ...origin, hook }, body);
+    this.#fireHook(origin, body);
   }
 
   runEnded(run: FinishedRun, status: TerminalStatus, body: Body): void {
     const { id: job, name: command, submittedBy, root, depth, hooked, tags } = run;
     const plugin = pipelinePlugin;
     if (!this.#triggers.isHooked(plugin, status)) return;
-    const hook = { command, status };
     const origin = { job, plugin, submittedBy, root, depth, context: packedEmpty, hooked, place: null };
-    this.#fireHook({ ...origin, ...tagsOf(tags), hook }, body);
+    this.#fireHook({ ...origin, ...tagsOf(tags), hook: { command, status } }, body);
   }
 
   #fireHook(origin: HookOrigin, body: Body): void {
@@ -56,7 +55,7 @@ export class Signals {
 
   emitted(job: SettledJob, events: JobEvents, { plugin, group }: JobsSettled): void {
     const { submittedBy, root, depth, context, hooked } = group;
-    const emitter = { job: job.id, plugin, submittedBy, root, depth, context, hooked, ...tagsIn(group) };
+    const emitter = { job: job.id, plugin, submittedBy, root, depth, context, hooked, ...tagsOf(group.options?.tags) };
     if (events === null) {
       if (this.#triggers.hasEvents) this.#deferred.add({ ...emitter, place: null });
     } else if (this.#triggers.areAwaited(events)) {
@@ -67,10 +66,6 @@ export class Signals {
 }
 
 /** The tags that runs take from the job whose event or hook started them. */
-function tagsIn({ options }: JobGroup): { readonly tags?: Tags } {
-  return tagsOf(options?.tags);
-}
-
 function tagsOf(tags: Tags | undefined): { readonly tags?: Tags } {
   return tags === undefined ? {} : { tags };
 }

@@ -23,10 +23,6 @@ export class Missing {
   }
 }
 
-export function isMissing(value: unknown): value is Missing {
-  return value instanceof Missing;
-}
-
 /** The value of a template, or the missing path. A single reference keeps the type of its value. */
 export function render(template: EntryTemplate, data: Data): Json | Missing {
   switch (template.kind) {
@@ -52,7 +48,7 @@ function collect<A, B>(from: readonly A[], make: (each: A) => B | Missing): B[] 
   const all: B[] = [];
   for (const each of from) {
     const made = make(each);
-    if (isMissing(made)) return made;
+    if (made instanceof Missing) return made;
     all.push(made);
   }
   return all;
@@ -62,7 +58,7 @@ export function renderEntries(entries: Entries, data: Data): { [key: string]: Js
   const rendered: { [key: string]: Json } = {};
   for (const [key, template] of entries) {
     const value = render(template, data);
-    if (isMissing(value)) return value;
+    if (value instanceof Missing) return value;
     rendered[key] = value;
   }
   return rendered;
@@ -154,20 +150,20 @@ export function isOfElement({ root, keys }: Path): boolean {
 /** Whether the value of a path is known only when an element of the fan-out is rendered. */
 export type IsPerElement = (path: Path) => boolean;
 
-/** Whether a template contains a path whose value is known only when an element is rendered. */
-export function isPerElementTemplate(template: EntryTemplate, isPerElement: IsPerElement): boolean {
+/** Whether a template contains a path that refers to the element of a fan-out. */
+export function isPerElementTemplate(template: EntryTemplate): boolean {
   switch (template.kind) {
     case 'literal':
     case 'packed':
       return false;
     case 'reference':
-      return isPerElement(template.path);
+      return isOfElement(template.path);
     case 'text':
-      return template.parts.some(part => typeof part !== 'string' && isPerElement(part));
+      return template.parts.some(part => typeof part !== 'string' && isOfElement(part));
     case 'list':
-      return template.items.some(item => isPerElementTemplate(item, isPerElement));
+      return template.items.some(isPerElementTemplate);
     case 'map':
-      return template.entries.some(([, entry]) => isPerElementTemplate(entry, isPerElement));
+      return template.entries.some(([, entry]) => isPerElementTemplate(entry));
   }
 }
 
@@ -218,15 +214,15 @@ export function bindTemplate(
       const bind = (part: string | Path) =>
         typeof part === 'string' || isPerElement(part) ? part : renderText([part], data);
       const parts = collect(template.parts, bind);
-      return isMissing(parts) ? parts : { kind: 'text', parts };
+      return parts instanceof Missing ? parts : { kind: 'text', parts };
     }
     case 'list': {
       const items = collect(template.items, item => bindTemplate(item, data, isPerElement, at));
-      return isMissing(items) ? items : { kind: 'list', items };
+      return items instanceof Missing ? items : { kind: 'list', items };
     }
     case 'map': {
       const entries = bindEntries(template.entries, data, isPerElement, at);
-      return isMissing(entries) ? entries : { kind: 'map', entries };
+      return entries instanceof Missing ? entries : { kind: 'map', entries };
     }
   }
 }
@@ -234,6 +230,6 @@ export function bindTemplate(
 export function bindEntries(entries: Entries, data: Data, isPerElement: IsPerElement, at: BoundAt): Entries | Missing {
   return collect(entries, ([key, template]) => {
     const value = bindTemplate(template, data, isPerElement, at);
-    return isMissing(value) ? value : ([key, value] as const);
+    return value instanceof Missing ? value : ([key, value] as const);
   });
 }

@@ -7,13 +7,10 @@ import { contentsOf, listCount } from '../../../runtime/splice.ts';
 import { keyText } from '../../job/records/open.ts';
 import { type Cursor, cursorKey, isOfEarlierFlood, type Origin } from '../records/deferred-event.ts';
 import type { RunTable } from '../run-table.ts';
-import type { Expansion } from './expansion.ts';
+import { addFan } from '../tokens/parked-token.ts';
 
-/**
- * Converts the records that earlier versions wrote for events of jobs of runs. The records of ended and failing runs
- * are only removed. Must be called in the first turn after startup.
- */
-export function adoptFloods(table: RunTable, expansion: Expansion, bodyOf: (job: JobId) => Body): void {
+/** Converts the records, but only removes those of ended and failing runs. Must be called in the first turn after startup. */
+export function adoptFloods(table: RunTable, bodyOf: (job: JobId) => Body): void {
   const { reader, setAside, batch } = table;
   // The values of all other waiting events stay unread, because they may take much memory.
   const keys: Buffer[] = [];
@@ -44,7 +41,7 @@ export function adoptFloods(table: RunTable, expansion: Expansion, bodyOf: (job:
       hasEvents: true,
     } as const;
     const cursor = begun ? unpack<Cursor>(begun) : { index: 0, at: contentsOf(list) };
-    expansion.add(run, { id: run.fansMade++, count: listCount(list), ...cursor, plan, stored: false });
+    addFan(table, run, { id: run.fansMade++, count: listCount(list), ...cursor, plan, stored: false });
     table.touch(run, scope);
   }
 }

@@ -3,14 +3,13 @@ import { type Body, bodyPart } from '../../../runtime/host/wire/outcome.ts';
 import type { JobId } from '../../../runtime/ids.ts';
 import { packedNull } from '../../../runtime/packing.ts';
 import { isParted } from '../../../runtime/parted.ts';
-import { listCount } from '../../../runtime/splice.ts';
 import { blaming } from '../../failed-record.ts';
 import type { PauseTarget } from '../../job/records/pause.ts';
 import type { WorkNode } from '../definition/compile.ts';
 import { payloadAt, readEvent } from '../events/events.ts';
 import { UnfinishedEvaluation } from '../expressions/evaluations.ts';
 import { endTokens, failElement } from '../join/join.ts';
-import { listKey } from '../records/run.ts';
+import { numberedKey } from '../records/run.ts';
 import { groupsPerSlice } from '../reuse/reuse-index.ts';
 import type { TokenReuse } from '../reuse/token-reuse.ts';
 import { type Run, type Scope, workNode } from '../run.ts';
@@ -22,7 +21,6 @@ import { addFan, moveBehind, parkedAt } from '../tokens/parked-token.ts';
 import { PhaseTokens } from '../tokens/phase-token.ts';
 import { asPayload, Packed, type Token } from '../tokens/token.ts';
 import {
-  beginFanOut,
   decodePlan,
   type FanOut,
   type FanPlan,
@@ -93,14 +91,10 @@ export class Expansion {
     return this.#table.expandable.size > 0 || this.#later.length > 0;
   }
 
-  add(run: Run, fan: FanOut): void {
-    addFan(this.#table, run, fan);
-  }
-
   /** Parks the token at the node: `step` lets it continue. `id`: the number of the token; null: it gets a new number. */
   park(run: Run, node: number, scope: Scope, token: Token, id: number | null = null): FanOut {
     const fan = park(id ?? run.fansMade++, parkedAt(node, scope, token));
-    this.add(run, fan);
+    addFan(this.#table, run, fan);
     return fan;
   }
 
@@ -109,11 +103,6 @@ export class Expansion {
     const fan = this.park(run, node, scope, token, id);
     fan.isCrowded = this.#table.evaluating.size >= this.#table.evaluationsMax;
     if (!fan.isCrowded) this.#table.evaluating.set(evaluationName(run, fan.id), { node, scope: scope.id, token });
-  }
-
-  /** Starts to divide a token into one token per event of its cause. */
-  addEvents(run: Run, plan: ParkedPlan): void {
-    this.add(run, beginFanOut(run.fansMade++, listCount(plan.list), plan));
   }
 
   /** Called when these pauses have ended: the runs that they held continue. `step` stops a run again if another pause holds it. */
@@ -346,7 +335,7 @@ export class Expansion {
 
   #planOf(run: Run, fan: FanOut): FanPlan | ParkedPlan {
     if (fan.plan) return fan.plan;
-    const bytes = this.#table.reader.get('lists', listKey(run.id, fan.id));
+    const bytes = this.#table.reader.get('lists', numberedKey(run.id, fan.id));
     if (!bytes) throw new Error('a fan-out has no list');
     fan.plan = this.#filled(run, decodePlan(bytes));
     this.#table.listBytes += fan.plan.list.length;

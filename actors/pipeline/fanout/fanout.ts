@@ -6,7 +6,7 @@ import { type JsonObject, pack, packedNull, unpack } from '../../../runtime/pack
 import { contentsOf, endWithin, mapHead, type Span, skipValue, writeUint } from '../../../runtime/splice.ts';
 import type { Evaluations } from '../expressions/evaluations.ts';
 import { dataOfValues } from '../expressions/lookup.ts';
-import { type Entries, isMissing, renderEntries } from '../expressions/template.ts';
+import { type Entries, Missing, renderEntries } from '../expressions/template.ts';
 import type { StoredFan } from '../records/run.ts';
 import { addBaggage } from '../tokens/baggage.ts';
 import type { Packed, StepPosition } from '../tokens/token.ts';
@@ -184,6 +184,6 @@ export function takeElement(fan: FanOut, plan: FanPlan): FanOutElement {
   const own = baggage.length === 0 ? null : addBaggage(unpack<JsonObject>(plan.context), baggage, payload);
   const added = renderEntries(entries, own === null ? payload : dataOfValues({ payload: element, context: own }));
   const context = own === null ? plan.context : pack(own);
-  if (isMissing(added)) return { payload: pack(element), context, missing: added.missing };
+  if (added instanceof Missing) return { payload: pack(element), context, missing: added.missing };
   return { payload: pack({ ...element, ...added }), context, missing: plan.missing };
 }

@@ -54,14 +54,13 @@ function jobOf(table: RunTable, run: Run, plan: FanPlan, element: UnfinishedElem
   const { context, held } = element;
   if (context === null || context.stored.length > contextBytesMax) return null;
   const keep = (sections: readonly Section[]) => storedSections(table, run, own, held, sections);
-  const made = { context: context.stored };
   const missing = plan.missing === null ? null : problemWith(plan);
   const entries = plan.each?.with ?? [];
   if (missing !== null || entries.length === 0)
-    return { ...made, payload: keep(asSections(own.stored)), problem: missing };
+    return { payload: keep(asSections(own.stored)), context: context.stored, problem: missing };
   const payload = payloadWith(entries, { payload: own, context }, keep);
-  if (payload instanceof Uint8Array) return { ...made, payload, problem: null };
-  return { ...made, payload: keep(asSections(own.stored)), problem: problemWith(payload) };
+  if (payload instanceof Uint8Array) return { payload, context: context.stored, problem: null };
+  return { payload: keep(asSections(own.stored)), context: context.stored, problem: problemWith(payload) };
 }
 
 function ownOf(fan: FanOut, plan: FanPlan, { evaluations }: UnfinishedElement, limits: EvaluationLimits) {

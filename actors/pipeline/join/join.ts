@@ -1,7 +1,6 @@
 // Tokens meet at joins, and at the end of the main part and of each phase. When the last token has arrived or ended, and no
 // failure is recorded (`failLate`), one token continues after the join; at an end, the next phase begins or the run ends.
 
-import type { JobId } from '../../../runtime/ids.ts';
 import { type JsonObject, pack, unpack } from '../../../runtime/packing.ts';
 import { lengthOf } from '../../../runtime/parted.ts';
 import type { Node, WorkNode } from '../definition/compile.ts';
@@ -16,14 +15,9 @@ import { movedTo, Packed, type Token } from '../tokens/token.ts';
 import { joinedPayload } from './join-results.ts';
 
 /** A token that arrives at a join, or at the end of the main part or of a phase. */
-export type Arrival = {
-  readonly path: readonly number[];
-  readonly result: Uint8Array;
+type Arrival = Pick<Token, 'path' | 'result' | 'cause' | 'depth' | 'isReused'> & {
   readonly failed: boolean;
-  readonly cause: JobId | null;
   readonly context: Uint8Array;
-  readonly depth: number;
-  readonly isReused: boolean;
 };
 
 export function arriveAtJoin(table: RunTable, run: Run, scope: Scope, arrival: Arrival): void {
@@ -100,8 +94,14 @@ export function endTokens(table: RunTable, run: Run, scope: Scope, count: number
   if (scope.live === 0 && run.failure === null) completeJoin(table, run, scope);
 }
 
+/** Fails a step for one token: with `fail_fast: false`, only the token ends (`failLate`); otherwise the current part of the run fails. */
+export function failToken(table: RunTable, run: Run, scope: Scope, { failsLate }: WorkNode, failure: string): void {
+  if (failsLate) failLate(table, run, scope, failure);
+  else table.fail(run, failure);
+}
+
 /** Ends a token that has passed a fork with `fail_fast: false`, and records its failure. The other tokens of its scope continue. */
-export function failLate(table: RunTable, run: Run, scope: Scope, failure: string): void {
+function failLate(table: RunTable, run: Run, scope: Scope, failure: string): void {
   scope.failure ??= failure;
   endTokens(table, run, scope, 1, false);
 }

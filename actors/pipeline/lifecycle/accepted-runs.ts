@@ -29,7 +29,9 @@ export class AcceptedRuns {
     for (const { key, value } of reader.scan('accepted_runs', {})) {
       const own = Buffer.from(key);
       const block = setAside.read('accepted_runs', own, () => decodeAccepted(own, Buffer.from(value)));
-      if (block) this.#add(block);
+      if (!block) continue;
+      this.#waiting.set(keyText(own), block);
+      this.count += block.count;
     }
   }
 
@@ -100,11 +102,6 @@ export class AcceptedRuns {
     versions.count(version, -count, 0, 0, 0);
     batch.remove('accepted_runs', key);
     for (const [index, start] of starts.entries()) enterRun(table, version, jobId(key, index), start, start.createdUs);
-  }
-
-  #add(block: AcceptedBlock): void {
-    this.#waiting.set(keyText(block.key), block);
-    this.count += block.count;
   }
 }
 

@@ -1,5 +1,6 @@
 // The deadlines of open runs and of their phases. Deadlines that are due are read from the store; this class keeps only the time of the
 // next one.
+import { keyAfter } from '../../../runtime/bytes.ts';
 import { earlier } from '../../../runtime/clock.ts';
 import type { JobId } from '../../../runtime/ids.ts';
 import type { SetAside } from '../../../runtime/store/set-aside.ts';
@@ -71,7 +72,7 @@ export class Deadlines {
         yield found;
       }
       if (keys.length < duePerScan) break;
-      from = Buffer.concat([keys.at(-1)!, Buffer.of(0)]);
+      from = keyAfter(keys.at(-1)!);
     }
     this.nextUs = earlier(this.#firstUs(turn.nowUs), this.#addedUs);
   }

@@ -13,8 +13,8 @@ type DelayedStart = RunStart & { readonly name: string; readonly createdUs: numb
 /** Begins a delayed run. If its definition is missing, the run ends as failed instead. `runAtUs`: when the run was to begin. */
 export function beginDelayed(table: RunTable, id: JobId, runAtUs: number): void {
   const start = { ...startOf(table, id), runAtUs };
-  const { name, rerun } = start;
-  const of = rerun?.from === 'failed' ? rerun.of : null;
+  const { name } = start;
+  const of = start.reuse?.of;
   const gone = { missing: `the pipeline ${JSON.stringify(name)} is no longer configured` };
   const version = of ? definitionOf(table.reader, table.versions, of) : (table.versions.current(name) ?? gone);
   if ('missing' in version) {

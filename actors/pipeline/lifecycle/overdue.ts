@@ -1,11 +1,9 @@
 // The cancel of a run that has passed its deadline, the time limit of its phase, or the timeout of the step that called it.
 import { formatDuration } from '../../../config/quantity.ts';
-import { indexOf } from '../../../runtime/ids.ts';
 import { readable } from '../../../runtime/store/set-aside.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import type { Turn } from '../../../runtime/turn.ts';
-import { findBlock, groupOf } from '../../job/records/block.ts';
-import type { Cancel } from '../../job/records/cancel.ts';
+import { type Cancel, groupIn } from '../../job/records/cancel.ts';
 import type { JobOptions } from '../../job/records/options.ts';
 import type { RunDeadline } from '../records/run-deadline.ts';
 import type { Run } from '../run.ts';
@@ -42,10 +40,5 @@ function reasonOf(reader: Reader, run: Run, [us, kind]: RunDeadline): Pick<Cance
 
 /** The options with which the run was accepted. Null: it has none, or they cannot be read. */
 function optionsOf(reader: Reader, { id }: Run): JobOptions | null {
-  return (
-    readable(() => {
-      const block = findBlock(reader, id);
-      return block && groupOf(block, indexOf(id)).group.options;
-    }) ?? null
-  );
+  return readable(() => groupIn(reader, id)?.options) ?? null;
 }

@@ -79,11 +79,6 @@ function endOf(table: RunTable, run: Run, { status, error, phaseError }: EndedSo
   return failedWith(phaseError === null ? error : `${error}; ${phaseError}`, status);
 }
 
-/** How many of the jobs never started. */
-export function unstartedOf(jobs: readonly SettledJob[]): number {
-  return jobs.reduce((sum, job) => sum + (job.neverStarted ? 1 : 0), 0);
-}
-
 /** Records which jobs of the main part did not succeed, up to `failuresMax`, if the pipeline has phases. */
 export function noteFailures(run: Run, node: number, jobs: readonly Pick<SettledJob, 'id' | 'status'>[]): void {
   if (run.phase !== null || run.version.compiled.phases.length === 0) return;

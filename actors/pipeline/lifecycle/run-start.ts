@@ -49,14 +49,9 @@ export type RunStart = RunOrigin & {
 };
 
 export function beginRun(table: RunTable, version: Version, start: RunStart): JobId {
-  const id = unpinned(createRun(table, version.name, start));
+  const id = createRun(table, version.name, start);
   enterRun(table, version, id, start, table.turn.nowUs);
   return id;
-}
-
-/** Creates the job of a delayed run, which begins when its time comes (delayed-runs.ts). */
-export function delayRun(table: RunTable, name: string, start: RunStart): JobId {
-  return unpinned(createRun(table, name, start));
 }
 
 /** Begins the run whose job has been created under this id. */
@@ -148,10 +143,9 @@ export function refuseRun(
   start: RunStart,
   error: string,
   status: 'failed' | 'dead' = 'failed',
-): JobId {
+): void {
   const id = createRun(table, name, start);
   settleUnbegun(table, name, id, { ...start, createdUs: table.turn.nowUs }, error, status);
-  return id;
 }
 
 export function settleUnbegun(
@@ -181,7 +175,8 @@ export function settleUnbegun(
   settleRun(table, ended, failedWith(error, status), status === 'cancelled' ? 0 : 1);
 }
 
-function createRun(table: RunTable, name: string, start: RunStart): JobId {
+/** Creates the job of a run. A delayed run has only this job until its time comes (delayed-runs.ts). */
+export function createRun(table: RunTable, name: string, start: RunStart): JobId {
   const { root, event, context, payload, called } = start;
   if (root !== null) table.descendants.made(table.descendants.of(root), 1);
   const group: JobGroup = {
@@ -193,7 +188,7 @@ function createRun(table: RunTable, name: string, start: RunStart): JobId {
     phase: called?.phase,
   };
   table.bytesInTurn += payload.length + context.length;
-  return table.jobs.createRun(name, group, payload, table.turn);
+  return unpinned(table.jobs.createRun(name, group, payload, table.turn));
 }
 
 export function originOf(from: RunOrigin): RunOrigin {

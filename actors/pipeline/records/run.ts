@@ -242,17 +242,8 @@ export function decodeRun(bytes: Uint8Array) {
   return { hash, run, fans, top: unpackScope(top) };
 }
 
-/** The key: run id (16), number of the scope (4). */
-export function scopeKey(run: JobId, scope: number): Uint8Array {
-  return numbered(run, scope);
-}
-
-/** The key: run id (16), number of the fan-out (4). */
-export function listKey(run: JobId, fan: number): Uint8Array {
-  return numbered(run, fan);
-}
-
-function numbered(run: JobId, number: number): Buffer {
+/** The key of a scope in `runs`, and of a fan-out in `lists`: run id (16), number of the scope or fan-out (4). */
+export function numberedKey(run: JobId, number: number): Uint8Array {
   const key = Buffer.allocUnsafe(20);
   key.set(run);
   key.writeUInt32BE(number, 16);

@@ -1,17 +1,19 @@
 // Indexes the jobs of the original run by their addresses (records/reuse.ts). The walk through the run's tree takes
 // several turns.
+import { keyAfter } from '../../../runtime/bytes.ts';
 import { blockKeyBytes, formatId, type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { latestAttempt } from '../../job/records/attempts.ts';
 import { type Block, decodeBlock, groupOf } from '../../job/records/block.ts';
+import { groupIn } from '../../job/records/cancel.ts';
 import { type JobGroup, readTally, tallied } from '../../job/records/job.ts';
 import { keyText } from '../../job/records/open.ts';
 import { rangesOf } from '../../job/records/tree.ts';
 import { calledAddress, forkAddress, reusedOf, splitPath, topAddress, writeIndexed } from '../records/reuse.ts';
 import type { StoredReuse } from '../records/run.ts';
 import type { RunTable } from '../run-table.ts';
-import { groupIn, rootOf, takenOverBy } from '../views/reuse-roots.ts';
+import { rootOf, takenOverBy } from '../views/reuse-roots.ts';
 
 /** The number of entries that one scan of a tree reads. */
 const entriesAtOnce = 16;
@@ -26,16 +28,16 @@ type Row = { fork: Uint8Array; ordinal: number; key: Uint8Array; index: number; 
 export function* indexed(table: RunTable, { of, root }: StoredReuse): Sliced<string | null> {
   let found = 0;
   let row: Row | null = null;
-  for (const { fork, ordinal, key, index, count } of jobsInside(table.reader, of)) {
-    if (fork === null) {
+  for (const next of jobsInside(table.reader, of)) {
+    if (next === null) {
       yield;
       continue;
     }
-    found += count;
-    if (row && follows(row, fork, ordinal, key, index)) row.count += count;
+    found += next.count;
+    if (row && follows(row, next)) row.count += next.count;
     else {
       if (row) writeIndexed(table.batch, root, row.fork, row.ordinal, row);
-      row = { fork, ordinal, key, index, count };
+      row = next;
     }
   }
   if (row) writeIndexed(table.batch, root, row.fork, row.ordinal, row);
@@ -47,15 +49,13 @@ export function* indexed(table: RunTable, { of, root }: StoredReuse): Sliced<str
   return `${made - found} of the ${made} jobs of the run ${formatId(of)} are no longer stored: rerun the run from the start`;
 }
 
-function follows(row: Row, fork: Uint8Array, ordinal: number, key: Uint8Array, index: number): boolean {
+function follows(row: Row, { fork, ordinal, key, index }: Row): boolean {
   const isNext = ordinal === row.ordinal + row.count && index === row.index + row.count;
   return isNext && Buffer.compare(fork, row.fork) === 0 && Buffer.compare(key, row.key) === 0;
 }
 
-/**
- * The jobs inside a run, including reused jobs and the jobs of called runs. A row without a fork marks a place where the walk can pause.
- */
-function* jobsInside(reader: Reader, of: JobId): Iterable<Row | (Omit<Row, 'fork'> & { readonly fork: null })> {
+/** The jobs inside a run, including reused jobs and the jobs of called runs. The walk can pause at each null. */
+function* jobsInside(reader: Reader, of: JobId): Iterable<Row | null> {
   const addressOf = addressesIn(reader, of);
   const root = rootOf(reader, of);
   let groups = 0;
@@ -70,24 +70,22 @@ function* jobsInside(reader: Reader, of: JobId): Iterable<Row | (Omit<Row, 'fork
         const bytes = reader.get('blocks', key);
         if (!bytes) continue;
         const block = decodeBlock(bytes);
-        for (const { group, index, offset, count } of groupsOf(block, rangesOf(entry.value))) {
-          if (++groups % groupsPerSlice === 0) yield pause;
-          const row = rowOf(addressOf, group, key, index, offset, count);
+        for (const piece of piecesOf(block, rangesOf(entry.value))) {
+          if (++groups % groupsPerSlice === 0) yield null;
+          const row = rowOf(addressOf, key, piece);
           if (row) yield row;
         }
       }
-      yield pause;
+      yield null;
       if (entries.length < entriesAtOnce) break;
-      from = Buffer.concat([entries.at(-1)!.key, Buffer.of(0)]);
+      from = keyAfter(entries.at(-1)!.key);
     }
   }
 }
 
-const pause = { fork: null, ordinal: 0, key: new Uint8Array(0), index: 0, count: 0 } as const;
-
 type Piece = { readonly group: JobGroup; readonly index: number; readonly offset: number; readonly count: number };
 
-function* groupsOf(block: Block, ranges: readonly number[]): Iterable<Piece> {
+function* piecesOf(block: Block, ranges: readonly number[]): Iterable<Piece> {
   for (let pair = 0; pair < ranges.length; pair += 2) {
     for (let index = ranges[pair]!; index < ranges[pair + 1]!; ) {
       const { group, offset, left } = groupOf(block, index);
@@ -98,14 +96,8 @@ function* groupsOf(block: Block, ranges: readonly number[]): Iterable<Piece> {
   }
 }
 
-function rowOf(
-  addressOf: AddressOf,
-  { run: position }: JobGroup,
-  key: Uint8Array,
-  index: number,
-  offset: number,
-  count: number,
-): Row | null {
+function rowOf(addressOf: AddressOf, key: Uint8Array, { group, index, offset, count }: Piece): Row | null {
+  const position = group.run;
   const run = position && addressOf(position.run);
   if (!run) return null;
   const { path, first } = position;

@@ -7,13 +7,12 @@
 import { type JobId, jobId } from '../../../runtime/ids.ts';
 import type { StoredAttempt } from '../../job/records/attempt.ts';
 import { latestAttempt } from '../../job/records/attempts.ts';
-import { type Rerun, readDefinitionHash, readTally } from '../../job/records/job.ts';
+import { readDefinitionHash, readTally } from '../../job/records/job.ts';
 import { attemptsOfJobs } from '../../job/views/jobs.ts';
-import type { Version } from '../definition/definition-versions.ts';
 import { calledAddress, forkAddress, type IndexedJobs, readGap, readIndexed, splitPath } from '../records/reuse.ts';
-import type { StoredReuse } from '../records/run.ts';
 import { pathsAround, type Run } from '../run.ts';
 import type { RunTable } from '../run-table.ts';
+import type { StepPosition } from '../tokens/token.ts';
 import { indexed } from './reuse-index.ts';
 import { ReusedJobs } from './reused-jobs.ts';
 
@@ -25,14 +24,7 @@ export type OriginalJob = { readonly id: JobId; readonly attempt: StoredAttempt 
 /** `count` neighbouring elements of a fan-out. Each reuses one of `jobs`; if `jobs` is empty, each needs a new job. */
 export type ElementRange = { readonly count: number; readonly jobs: readonly OriginalJob[] };
 
-/** The data with which a called run reuses the jobs of its counterpart: the run that the original run called at the same place. */
-export type CalledReuse = {
-  readonly version: Version | undefined;
-  readonly reuse: StoredReuse;
-  readonly rerun: Rerun;
-};
-
-type At = { readonly scope: number; readonly node: number; readonly path: readonly number[] };
+type At = Pick<StepPosition, 'scope' | 'node' | 'path'>;
 
 export class Reuse {
   readonly #table: RunTable;
@@ -57,10 +49,10 @@ export class Reuse {
   }
 
   /**
-   * The data with which a run that is called at this place can reuse jobs. Null: the original run called no run here, or it is unknown with
-   * which definition that run began.
+   * The data with which a run that is called at this place reuses the jobs of its counterpart, the run that the original run called here.
+   * Null: it called no run here, or it is unknown with which definition that run began.
    */
-  calledReuse(run: Run, at: At): CalledReuse | null {
+  calledReuse(run: Run, at: At) {
     const called = this.#find(run, at);
     const hash = called?.attempt.final ? readDefinitionHash(called.attempt.stored) : null;
     if (!called || hash === null) return null;

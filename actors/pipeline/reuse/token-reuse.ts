@@ -5,16 +5,12 @@ import type { FanOut, FanPlan } from '../fanout/fanout.ts';
 import { contextOf, elementOf } from '../fanout/large-element.ts';
 import type { Run, Scope } from '../run.ts';
 import type { RunTable } from '../run-table.ts';
-import { Packed, type Token } from '../tokens/token.ts';
+import { Packed, type StepPosition, type Token } from '../tokens/token.ts';
 import type { OriginalJob, Reuse } from './reuse.ts';
 
 /** A reused job, at its place in the new run. */
-export type ReusedJob = {
+export type ReusedJob = Pick<StepPosition, 'node' | 'path' | 'context' | 'depth'> & {
   readonly id: OriginalJob['id'];
-  readonly node: number;
-  readonly path: readonly number[];
-  readonly context: Uint8Array;
-  readonly depth: number;
   readonly body: Uint8Array;
 };
 

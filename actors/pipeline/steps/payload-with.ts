@@ -5,14 +5,7 @@ import { pack } from '../../../runtime/packing.ts';
 import { bytesOf, encodeParted, isParted, joinedSections, type Section } from '../../../runtime/parted.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import { mapHead } from '../../../runtime/splice.ts';
-import {
-  type Entries,
-  hasPacked,
-  isMissing,
-  type Missing,
-  packEntries,
-  renderEntries,
-} from '../expressions/template.ts';
+import { type Entries, hasPacked, Missing, packEntries, renderEntries } from '../expressions/template.ts';
 import { withEntries } from '../join/join-payload.ts';
 import { madeKey } from '../records/run.ts';
 import type { Run } from '../run.ts';
@@ -90,10 +83,6 @@ export function under({ payload, context }: WithSource, { root }: Path): Packed 
   return root === 'config' ? null : root === 'payload' ? payload : context;
 }
 
-export function asPieces(bytes: Uint8Array | null | undefined): Uint8Array[] | null {
-  return bytes ? [bytes] : null;
-}
-
 /** Combines sections into one value (`storedSections`). May throw UnfinishedEvaluation. */
 export type StoreSections = (sections: readonly Section[]) => Uint8Array;
 
@@ -102,13 +91,13 @@ export function payloadWith(entries: Entries, token: WithSource, keep: StoreSect
   const { payload, context } = token;
   if (!payload.isLarge && !context.isLarge && !entries.some(([, template]) => hasPacked(template))) {
     const added = renderEntries(entries, dataOf(token, null));
-    return isMissing(added) ? added : overlayMap(payload.bytes, pack(added));
+    return added instanceof Missing ? added : overlayMap(payload.bytes, pack(added));
   }
   const added = packEntries(entries, {
     value: path => under(token, path)?.sectionsAt(path.keys) ?? null,
     text: path => under(token, path)?.textPiecesAt(path.keys) ?? null,
   });
-  if (isMissing(added)) return added;
+  if (added instanceof Missing) return added;
   const keys = entries.map(([key]) => pack(key));
   const laid =
     (isParted(payload.stored) ? withEntries(payload.stored, keys, added) : null) ?? laidOver(payload, keys, added);

@@ -5,18 +5,17 @@ import { pack, unpack } from '../../../runtime/packing.ts';
 import { isParted } from '../../../runtime/parted.ts';
 import { listCount } from '../../../runtime/splice.ts';
 import type { WorkNode, WorkStep } from '../definition/compile.ts';
-import { type Bound, bindEntries, isMissing, isOfElement, packEntries, textLengthOf } from '../expressions/template.ts';
-import type { Expansion } from '../fanout/expansion.ts';
+import { type Bound, bindEntries, isOfElement, Missing, packEntries, textLengthOf } from '../expressions/template.ts';
 import { beginFanOut, type FanPlan } from '../fanout/fanout.ts';
-import { endTokens, failLate, markFork } from '../join/join.ts';
+import { endTokens, failToken, markFork } from '../join/join.ts';
 import type { TokenReuse } from '../reuse/token-reuse.ts';
 import type { Run, Scope } from '../run.ts';
 import type { RunTable } from '../run-table.ts';
 import { addBaggage, baggageFault, contextBytesMax, contextFault } from '../tokens/baggage.ts';
+import { addFan } from '../tokens/parked-token.ts';
 import { carrying, dataOf, Packed, type StepPosition, type Token } from '../tokens/token.ts';
 import type { Children } from './children.ts';
 import {
-  asPieces,
   ownBytesOf,
   type PartNumber,
   payloadWith,
@@ -30,14 +29,12 @@ import {
 export class StepStarter {
   readonly #table: RunTable;
   readonly #children: Children;
-  readonly #expansion: Expansion;
   readonly #takeOver: TokenReuse;
 
-  constructor(table: RunTable, children: Children, expansion: Expansion, takeOver: TokenReuse) {
+  constructor(table: RunTable, children: Children, takeOver: TokenReuse) {
     this.#takeOver = takeOver;
     this.#table = table;
     this.#children = children;
-    this.#expansion = expansion;
   }
 
   /**
@@ -49,7 +46,7 @@ export class StepStarter {
     const context = contextAt(step, token);
     const fault = context === null ? baggageFault(step.id) : contextFault(step.id, context.bytes);
     if (context === null || fault !== null) {
-      this.#fail(run, scope, node, fault!);
+      failToken(this.#table, run, scope, node, fault!);
       return;
     }
     const next = context === token.context ? token : carrying(token, context);
@@ -58,12 +55,6 @@ export class StepStarter {
       if (!next.isReused || !this.#takeOver.single(run, scope, number, next))
         this.#single(run, scope, number, step, next, keep);
     } else this.#fanOut(run, scope, number, node, next, held, keep);
-  }
-
-  /** Fails the step for one token. */
-  #fail(run: Run, scope: Scope, { failsLate }: WorkNode, failure: string): void {
-    if (failsLate) failLate(this.#table, run, scope, failure);
-    else this.#table.fail(run, failure);
   }
 
   #single(run: Run, scope: Scope, node: number, step: WorkStep, token: Token, keep: StoreSections): void {
@@ -89,12 +80,12 @@ export class StepStarter {
     const count = list ? listCount(list) : -1;
     if (list === null || count < 0) {
       const what = list === null ? 'is missing' : 'is not a list';
-      this.#fail(run, scope, node, `step "${step.id}": foreach: ${pathText(from)} ${what}`);
+      failToken(this.#table, run, scope, node, `step "${step.id}": foreach: ${pathText(from)} ${what}`);
       return;
     }
     const planned = planWith(step, perElement, token, this.#table.evaluationLimits.stepBytes);
     if (planned === null) {
-      this.#fail(run, scope, node, `step "${step.id}": with: ${problemWith(null)}`);
+      failToken(this.#table, run, scope, node, `step "${step.id}": with: ${problemWith(null)}`);
       return;
     }
     const isLong = isParted(root.stored) || list.length > this.#table.partedBytesMin;
@@ -110,7 +101,7 @@ export class StepStarter {
       ...(kept && { parted: kept }),
       ...planned,
     };
-    this.#expansion.add(run, beginFanOut(held.id ?? run.fansMade++, count, plan));
+    addFan(this.#table, run, beginFanOut(held.id ?? run.fansMade++, count, plan));
   }
 }
 
@@ -159,15 +150,18 @@ function planWith(step: WorkStep, perElement: boolean, token: Token, bytesMax: n
     const baggage = step.baggage.filter(([, path]) => isOfElement(path));
     const isPerElementPath = (path: Path) => isOfElement(path) || (path.root === 'context' && baggage.length > 0);
     const bound = bindEntries(entries, data, isPerElementPath, path => boundAt(token, path, bytesMax));
-    if (isMissing(bound)) return { ...nothingAdded, missing: bound.missing, each: { with: [], baggage } };
+    if (bound instanceof Missing) return { ...nothingAdded, missing: bound.missing, each: { with: [], baggage } };
     const textLength = bound.reduce((sum, [, template]) => sum + textLengthOf(template), 0);
     return textLength > withBytesMax ? null : { ...nothingAdded, each: { with: bound, baggage } };
   }
   const added = packEntries(entries, {
-    value: path => asPieces(under(token, path)?.bytesAt(path.keys)),
+    value: path => {
+      const bytes = under(token, path)?.bytesAt(path.keys);
+      return bytes ? [bytes] : null;
+    },
     text: path => under(token, path)?.textPiecesAt(path.keys) ?? null,
   });
-  if (isMissing(added)) return { ...nothingAdded, missing: added.missing };
+  if (added instanceof Missing) return { ...nothingAdded, missing: added.missing };
   if (ownBytesOf(added) > withBytesMax) return null;
   return {
     added: Buffer.concat(added as Uint8Array[]),

@@ -58,14 +58,10 @@ export type Token = {
 export type StoredAs = 'result' | Span | null;
 
 /** The position of new jobs in their run. */
-export type StepPosition = {
+export type StepPosition = Pick<Token, 'path' | 'cause' | 'depth' | 'event'> & {
   readonly scope: number;
   readonly node: number;
-  readonly path: readonly number[];
   readonly first: number | null;
-  readonly cause: JobId | null;
-  readonly depth: number;
-  readonly event: EventEnvelope;
   readonly context: Uint8Array;
   /** Whether the token has passed only reused jobs; absent: false. */
   readonly isReused?: boolean;

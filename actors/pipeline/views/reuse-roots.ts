@@ -1,13 +1,7 @@
 // The runs from which a run reused jobs, directly or through another rerun, and the roots of their trees.
-import { indexOf, type JobId } from '../../../runtime/ids.ts';
+import type { JobId } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
-import { findBlock, groupOf } from '../../job/records/block.ts';
-import type { JobGroup } from '../../job/records/job.ts';
-
-export function groupIn(reader: Reader, id: JobId): JobGroup | undefined {
-  const block = findBlock(reader, id);
-  return block && groupOf(block, indexOf(id)).group;
-}
+import { groupIn } from '../../job/records/cancel.ts';
 
 export function rootOf(reader: Reader, id: JobId): JobId {
   return groupIn(reader, id)?.root ?? id;

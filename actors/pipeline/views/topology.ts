@@ -38,7 +38,7 @@ export function topologyOf(config: Config): Topology {
   for (const { name, plugin, pipeline, event } of config.webhooks.endpoints) {
     // A template of an event type is shown as written: the actual types are known only when deliveries arrive.
     const signal = event?.written ?? `webhook.${name}`;
-    if (plugin !== undefined) walk.consume(signal, { plugin, command: webhookCommand });
+    if (plugin !== undefined) put(walk.consumers, signal, { plugin, command: webhookCommand });
     else if (pipeline !== undefined) walk.delivery(pipeline, signal);
   }
   const outputs: Edges = new Map();
@@ -92,10 +92,6 @@ class Walk {
     this.#sequence(this.#byName.get(pipeline)?.steps ?? [], [signal]);
   }
 
-  consume(signal: string, end: End): void {
-    put(this.consumers, signal, end);
-  }
-
   #sequence(steps: readonly Step[], entering: readonly string[]): readonly string[] {
     return steps.reduce((signals, step) => this.#step(step, signals), entering);
   }
@@ -111,7 +107,7 @@ class Walk {
     switch (step.kind) {
       case 'uses': {
         const end = { plugin: step.instance, command: step.command };
-        for (const signal of signals) this.consume(signal, end);
+        for (const signal of signals) put(this.consumers, signal, end);
         return this.#emittedBy(end);
       }
       case 'call': {
@@ -153,12 +149,8 @@ class Walk {
 }
 
 function put(edges: Edges, signal: string, end: End): void {
-  let ends = edges.get(signal);
-  if (!ends) {
-    ends = new Map();
-    edges.set(signal, ends);
-  }
-  ends.set(`${end.plugin}\0${end.command}`, end);
+  const ends = edges.get(signal) ?? new Map<string, End>();
+  edges.set(signal, ends.set(`${end.plugin}\0${end.command}`, end));
 }
 
 function endsOf(edges: Edges, signal: string): End[] {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
-import { schemaFiles } from '../../../config/schema-files.ts';
+import { configSchema, manifestFileSchema } from '../../../config/schema-files.ts';
 import { writeConfiguration } from '../../service/gateway/configuration.ts';
 import { echo } from '../../service/gateway/sources.ts';
 import { headgate } from './headgate.ts';
@@ -104,9 +104,8 @@ test('service print lets the service write its state, its backups and its export
 });
 
 test('config schema prints the schemas that are shipped', async () => {
-  const schemas = Object.values(schemaFiles()).map(text => JSON.parse(text));
   const printed = [await headgate(['config', 'schema', '--json']), await headgate(['config', 'schema', '--manifest'])];
-  expect(printed.map(({ stdout }) => JSON.parse(stdout))).toEqual(schemas);
+  expect(printed.map(({ stdout }) => JSON.parse(stdout))).toEqual([configSchema(), manifestFileSchema()]);
 });
 
 test.each([['config show'], ['pipeline graph'], ['config lock']])(

@@ -2,7 +2,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { JournalFollower } from '../../../actors/index/journal-follower.ts';
 import { chunkLogs, LogSet } from '../../../actors/index/records/log-set.ts';
-import { positionRecord } from '../../../actors/index/records/position.ts';
+import { positionBytes } from '../../../actors/index/records/position.ts';
 import {
   numberKey,
   pageLogs,
@@ -128,7 +128,7 @@ function pruned() {
   for (const log of [3, 2_000, 60_000]) having.put(log);
   const words = ['alpha', 'beta', ...Array.from({ length: 2_000 }, (_, n) => `alpha${n}`)];
   for (const word of words) batch.put('postings', postingKey(0, word), having.encode());
-  batch.put('positions', Buffer.from(searchName), positionRecord({ atUs: logs, place: 0 }));
+  batch.put('positions', Buffer.from(searchName), positionBytes({ atUs: logs, place: 0 }));
   index.commit(batch);
   const indexer = new SearchIndex({ ledger, index });
   const prune = () => {

@@ -1,6 +1,6 @@
 // The stopwatch as a consumer of the journal, without threads: minutes, limits, and which old minutes are kept.
+
 import { expect, it } from 'vitest';
-import { percentileErrorMax } from '../../../actors/index/records/histogram.ts';
 import {
   MinutePage,
   minutesKept,
@@ -12,6 +12,7 @@ import {
 import { StopwatchReading, windowOf, windowSpansMax } from '../../../actors/index/views/stopwatch.ts';
 import { holdEndsMax } from '../../../actors/job/records/hold-ends.ts';
 import { openMemoryIndex } from '../../support/memory-store.ts';
+import { percentileErrorMax } from '../../support/percentile-error.ts';
 import { read, stage, start } from './stage.ts';
 
 it('counts the wait once, each run, and the total of a job that ended', () => {

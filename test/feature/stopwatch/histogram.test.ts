@@ -1,7 +1,8 @@
 // Histograms: percentiles within their bound, in memory, encoded, and put together.
 
 import { expect, it } from 'vitest';
-import { bucketOf, Histogram, middleOf, percentileErrorMax } from '../../../actors/index/records/histogram.ts';
+import { bucketOf, Histogram, middleOf } from '../../../actors/index/records/histogram.ts';
+import { percentileErrorMax } from '../../support/percentile-error.ts';
 import { fc } from '../../support/seed.ts';
 
 const times = fc.array(

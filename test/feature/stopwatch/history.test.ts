@@ -1,12 +1,14 @@
 // The history of a step over a window, against what is counted from the samples themselves: percentiles, cells, exemplars.
+
 import { expect, it } from 'vitest';
-import { bucketOf, Histogram, octaveOf, percentileErrorMax } from '../../../actors/index/records/histogram.ts';
+import { bucketOf, Histogram, octaveOf } from '../../../actors/index/records/histogram.ts';
 import { minuteUs, pageKey } from '../../../actors/index/records/stopwatch.ts';
 import { cellExemplarsMax, stepExemplarsMax } from '../../../actors/index/views/step-history.ts';
 import { formatId, jobId } from '../../../runtime/ids.ts';
 import { pack } from '../../../runtime/packing.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { cyclesOf } from '../../support/deep.ts';
+import { percentileErrorMax } from '../../support/percentile-error.ts';
 import { fc } from '../../support/seed.ts';
 import { type Ending, read, stage, start } from './stage.ts';
 

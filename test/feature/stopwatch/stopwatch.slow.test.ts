@@ -1,12 +1,13 @@
 // GET /stopwatch/{plugin} over HTTP: its steps, its percentiles against those of the job records, and who may see spans.
+
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { percentileErrorMax } from '../../../actors/index/records/histogram.ts';
 import { everythingToken } from '../../service/gateway/configuration.ts';
 import { shareGateway } from '../../service/gateway/gateway.ts';
 import { journal } from '../../service/gateway/sources.ts';
 import { until } from '../../service/gateway/until.ts';
+import { percentileErrorMax } from '../../support/percentile-error.ts';
 import { headgate } from '../cli/headgate.ts';
 
 const plugins = {

@@ -1,6 +1,6 @@
 // GET /job/{job_id}/timeline and `headgate job timeline`: the figures of runs agree with the times of their jobs.
+
 import { expect, test } from 'vitest';
-import { percentileErrorMax } from '../../../actors/index/records/histogram.ts';
 import { bucketsMax, namedMax } from '../../../actors/job/views/timeline.ts';
 import { errorCharsMax } from '../../../actors/job/views/timeline-reading.ts';
 import { canary } from '../../service/canary/canary.ts';
@@ -8,6 +8,7 @@ import { everythingToken } from '../../service/gateway/configuration.ts';
 import { shareGateway } from '../../service/gateway/gateway.ts';
 import { failing, step, worker } from '../../service/gateway/sources.ts';
 import { until } from '../../service/gateway/until.ts';
+import { percentileErrorMax } from '../../support/percentile-error.ts';
 import { headgate } from '../cli/headgate.ts';
 
 const treeToken = canary('token that may read trees');

@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { Ajv } from 'ajv';
 import { describe, expect, it } from 'vitest';
-import { configSchema, manifestFileSchema, schemaFiles } from '../../../config/schema-files.ts';
+import { configSchema, manifestFileSchema } from '../../../config/schema-files.ts';
 import { restartSettings } from '../../../config/section/restart.ts';
 import { parseTree } from '../../../config/source/document.ts';
 import { plainValue } from '../../../config/source/tree.ts';
@@ -24,7 +24,11 @@ function settingsIn(schema: JsonObject, path: readonly string[]): { key: string;
 }
 
 describe('config/schema', () => {
-  it.each(Object.entries(schemaFiles()))('%s is not stale (HEADGATE_WRITE_SCHEMAS=1 writes it)', (name, content) => {
+  it.each([
+    ['config.json', configSchema()],
+    ['manifest.json', manifestFileSchema()],
+  ])('%s is not stale (HEADGATE_WRITE_SCHEMAS=1 writes it)', (name, schema) => {
+    const content = `${JSON.stringify(schema, null, 2)}\n`;
     const file = new URL(`../../../config/schema/${name}`, import.meta.url);
     if (process.env['HEADGATE_WRITE_SCHEMAS']) writeFileSync(file, content);
     expect(readFileSync(file, 'utf8')).toBe(content);

@@ -9,6 +9,7 @@ import { type Body, bodyPart, encodeBody } from '../../../../runtime/host/wire/o
 import { formatId, type JobId, jobId, makeBlockKeys, parseId } from '../../../../runtime/ids.ts';
 import { type Json, pack, unpack } from '../../../../runtime/packing.ts';
 import { isParted, type PartReader, partKeys, partsIn, wholeOf } from '../../../../runtime/parted.ts';
+import { SetAside } from '../../../../runtime/store/set-aside.ts';
 import type { Store } from '../../../../runtime/store/store.ts';
 import type { Turn } from '../../../../runtime/turn.ts';
 import { openMemoryStore } from '../../../support/memory-store.ts';
@@ -106,6 +107,7 @@ export class Stage {
     this.#actor = startPipelineActor({
       store: this.store,
       config: configOf(this.#options),
+      setAside: new SetAside(),
       ...(this.#options.openRunsMax !== undefined && { openRunsMax: this.#options.openRunsMax }),
       ...(this.#options.loadedBytesMax !== undefined && { loadedBytesMax: this.#options.loadedBytesMax }),
       ...(this.#options.partedBytesMin !== undefined && { partedBytesMin: this.#options.partedBytesMin }),

@@ -4,9 +4,9 @@ import { dataOfValues } from '../../../../../actors/pipeline/expressions/lookup.
 import {
   type Bound,
   bindTemplate,
-  isMissing,
   isOfElement,
   isPerElementTemplate,
+  Missing,
   render,
 } from '../../../../../actors/pipeline/expressions/template.ts';
 import type { Path, Template } from '../../../../../config/pipeline/definition.ts';
@@ -57,17 +57,17 @@ describe('a template', () => {
     '%j names the path that is missing',
     written => {
       const value = render(parse(written), data);
-      expect(isMissing(value) && value.missing).toBe('payload.x');
+      expect(value instanceof Missing && value.missing).toBe('payload.x');
     },
   );
 
   it('that needs the element of a fan-out is bound to all else before', () => {
     const template = parse(['{payload.item.a}-{payload.n}', '{payload.n}', { i: '{payload.index}' }]);
-    expect(isPerElementTemplate(template, isOfElement)).toBe(true);
+    expect(isPerElementTemplate(template)).toBe(true);
     const known = (path: Path): Bound => ({ kind: 'literal', value: data.value(path)! });
     const bound = bindTemplate(template, data, isOfElement, known);
-    if (isMissing(bound)) throw new Error('missing');
+    if (bound instanceof Missing) throw new Error('missing');
     expect(render(bound, dataOfValues({ payload: { item: { a: 'A' }, index: 7 } }))).toEqual(['A-5', 5, { i: 7 }]);
-    expect(isMissing(bindTemplate(parse('{payload.item}{payload.x}'), data, isOfElement, known))).toBe(true);
+    expect(bindTemplate(parse('{payload.item}{payload.x}'), data, isOfElement, known)).toBeInstanceOf(Missing);
   });
 });
