@@ -21,7 +21,7 @@ export type NamesQuery = {
 };
 
 /** The candidates for the last word, which is the word at the cursor. */
-export function offersFor(program: Command, words: readonly string[]): readonly CompletionCandidate[] | NamesQuery {
+function offersFor(program: Command, words: readonly string[]): readonly CompletionCandidate[] | NamesQuery {
   let at = program;
   let expects: Option | undefined;
   let isPastOptions = false;

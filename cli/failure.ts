@@ -31,6 +31,11 @@ export function failure(status: number, code: string, title: string, detail: str
   return new CommandFailure(status, { type: 'about:blank', title, detail, code }, cause);
 }
 
+/** Whether a call failed because the service is unavailable; then it is worth asking again. */
+export function isUnavailable(error: unknown): error is CommandFailure {
+  return error instanceof CommandFailure && error.exitStatus === exitStatus.unavailable;
+}
+
 export function usageFailure(detail: string): CommandFailure {
   return failure(exitStatus.usage, 'usage', 'Invalid usage', detail);
 }

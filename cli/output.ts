@@ -33,16 +33,15 @@ export class Output {
 
   #wholeAnswer(document: unknown, lines: () => readonly TerminalLine[]): string {
     if (this.json) return `${printableJson(JSON.stringify(document, null, 2))}\n`;
-    const hasColours = this.#hasColours(this.#io.stdout);
     return lines()
-      .map(line => `${writeLine(line, hasColours)}\n`)
+      .map(line => `${writeLine(line, this.hasColours)}\n`)
       .join('');
   }
 
   /** Prints one element of a streamed answer: with `--json` the document, else the line. */
   item(document: unknown, line: () => TerminalLine): Promise<void> {
     if (this.json) return this.piece(`${printableJson(JSON.stringify(document))}\n`);
-    return this.piece(`${writeLine(line(), this.#hasColours(this.#io.stdout))}\n`);
+    return this.piece(`${writeLine(line(), this.hasColours)}\n`);
   }
 
   /**

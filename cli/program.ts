@@ -60,16 +60,10 @@ export function makeProgram(
 
 function register(program: Command, declaration: CommandDeclaration, io: Io, done: (exitStatus: number) => void): void {
   const { usage, description, examples, options: declared, statuses, run } = declaration;
-  const words = usage.split(' ').filter(word => /^\w/.test(word));
+  const parts = usage.split(' ');
+  const words = parts.filter(part => /^\w/.test(part));
   const parent = words.slice(0, -1).reduce((outer, _, depth) => group(outer, words.slice(0, depth + 1)), program);
-  const own = parent
-    .command(
-      usage
-        .split(' ')
-        .slice(words.length - 1)
-        .join(' '),
-    )
-    .description(description);
+  const own = parent.command(parts.slice(words.length - 1).join(' ')).description(description);
   for (const option of declared) own.addOption(option);
   own.option('--json', 'print one JSON document on stdout, and everything else on stderr');
   if (statuses) own.addHelpText('after', `\nExit status: ${statuses}`);
@@ -78,13 +72,7 @@ function register(program: Command, declaration: CommandDeclaration, io: Io, don
     const { json: _, ...options } = own.opts<{ json?: true }>();
     // Commander assigns the `--json` of a subcommand (`backup verify`) to the outer command (`backup`), so the outer options count as well.
     const { json } = own.optsWithGlobals<{ json?: true }>();
-    const call: CommandCall = {
-      options,
-      args: own.args,
-      io,
-      out: new Output(io, json === true),
-      program,
-    };
+    const call: CommandCall = { options, args: own.args, io, out: new Output(io, json === true), program };
     done((await run(call as CommandCall<never>)) ?? exitStatus.ok);
   });
 }

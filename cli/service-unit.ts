@@ -1,6 +1,6 @@
 // Builds the text of a systemd unit with the paths of this installation. It reads and writes no file.
 
-export type UnitOptions = {
+type UnitOptions = {
   /** `node`, `main`, `config` and `state` are absolute paths. */
   readonly node: string;
   readonly main: string;

@@ -12,7 +12,7 @@ import type { BodyLimit, Route, RouteAccess } from './route.ts';
 import type { Match, RoutesAtPath } from './router.ts';
 import { authenticateAdmin } from './vault-admission.ts';
 
-export type Admitted = {
+type Admitted = {
   readonly kind: 'admitted';
   readonly route: Route;
   readonly params: { readonly [name: string]: string };
@@ -31,7 +31,7 @@ export type Refused = {
 };
 export type Admission = Admitted | Refused;
 
-export type AdmissionRequest = {
+type AdmissionRequest = {
   readonly match: Match;
   /** The method, in lower case. */
   readonly method: string;
@@ -105,7 +105,6 @@ export function forbidden(anyOf: readonly string[], also?: string): HttpProblem 
   return problem('forbidden', `this call needs ${scopesText(anyOf)}${also === undefined ? '' : `; ${also}`}`);
 }
 
-/** Whether the method only reads. */
 export function isReading(method: string): boolean {
   return method === 'GET' || method === 'HEAD';
 }
@@ -124,7 +123,7 @@ export function tooLarge({ bytesMax, setting }: BodyLimit): HttpProblem {
 /** Checks the value of a JSON body against a schema. The returned list of errors is empty if the value fits the schema. */
 export type BodyCheck = (value: unknown) => readonly ProblemItem[];
 
-export type BodyReading = { readonly kind: 'body'; readonly value: unknown } | HttpProblem;
+type BodyReading = { readonly kind: 'body'; readonly value: unknown } | HttpProblem;
 
 /**
  * Reads a JSON body. An empty body has the value undefined. Another media type gets 415; text that `readJson` refuses, or a value that

@@ -1,7 +1,7 @@
 // The answer of a handler: complete, or streamed at the speed of its reader.
 import type { Engine } from '../service/engine.ts';
 import { type JsonPart, jsonChunks } from '../service/json/chunks.ts';
-import type { AnswerSink, Disconnectable, Read } from '../service/reads/reads.ts';
+import { type AnswerSink, type Disconnectable, type Read, ReadsDown, readsDownDetail } from '../service/reads/reads.ts';
 import { type HttpProblem, problem } from './problem.ts';
 
 export type Headers = readonly (readonly [name: string, value: string])[];
@@ -39,6 +39,12 @@ export function smallAnswer(parts: Iterable<JsonPart>, status = 200): Answer {
 
 export function withHeaders(answer: Answer, headers: Headers): Answer {
   return headers.length === 0 ? answer : { ...answer, headers: [...(answer.headers ?? []), ...headers] };
+}
+
+/** The refusal of a read that failed because the reads thread is down. Throws any other error. */
+export function unlessDown(error: unknown): HttpProblem {
+  if (error instanceof ReadsDown) return problem('unavailable', readsDownDetail);
+  throw error;
 }
 
 /**

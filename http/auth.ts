@@ -2,7 +2,7 @@
 import crypto from 'node:crypto';
 import type { Config } from '../config/config.ts';
 import type { ApiScope } from '../config/section/scope.ts';
-import type { UiSession } from '../service/ui-sessions.ts';
+import type { UiSession, UiSessions } from '../service/ui-sessions.ts';
 
 export type Caller = {
   /** The name of the caller's API token (for a session: of the API token from which it came); null if the token has no name. */
@@ -17,6 +17,9 @@ export type Caller = {
   /** The SHA-256 in hex of the session token; absent if the caller uses no session of the dashboard. */
   readonly sessionDigest?: string;
 };
+
+/** The caller on a listener that has no API tokens. There a request for an unknown path gets 404 and not 401. */
+export const anybody: Caller = { name: null, origin: '', scopes: new Set(), tokenDigest: '', expiresAtMs: null };
 
 /** Whether the caller has one of the scopes: by name, by implication, or with `*`. */
 export function may(caller: Caller, anyOf: readonly ApiScope[]): boolean {
@@ -44,10 +47,7 @@ const implied: { readonly [scope: string]: ApiScope } = {
  */
 export type Authenticate = (config: Config, authorization: string | undefined) => Caller | undefined;
 
-/** The sessions of the dashboard. */
-export type SessionLookup = { find(token: string): UiSession | undefined };
-
-type KnownToken = { readonly digest: Buffer; readonly expiresAtMs: number | null; readonly caller: Caller };
+type KnownToken = { readonly digest: Buffer; readonly caller: Caller };
 
 /**
  * Makes the function that authenticates callers. API tokens are looked up by the SHA-256 of the presented token. A caller cannot choose a
@@ -56,7 +56,7 @@ type KnownToken = { readonly digest: Buffer; readonly expiresAtMs: number | null
 export function makeAuthenticate(
   nowMs: () => number,
   adminDigest: () => string | null,
-  sessions: SessionLookup,
+  sessions: Pick<UiSessions, 'find'>,
 ): Authenticate {
   let known: Config | undefined;
   let entries: ReadonlyMap<string, KnownToken> = new Map();
@@ -81,22 +81,26 @@ export function makeAuthenticate(
     return callerWith(entry);
   };
 
-  function callerWith({ caller, expiresAtMs }: KnownToken): Caller | undefined {
+  function callerWith({ caller }: KnownToken): Caller | undefined {
     // The vault's admin token gives access to the vault alone, even if `api.auth.tokens` lists the same token.
     if (caller.tokenDigest === adminDigest()) return undefined;
-    return expiresAtMs !== null && expiresAtMs <= nowMs() ? undefined : caller;
+    return hasExpired(caller) ? undefined : caller;
+  }
+
+  function hasExpired({ expiresAtMs }: Caller): boolean {
+    return expiresAtMs !== null && expiresAtMs <= nowMs();
   }
 
   /** The caller in a session, with at most the scopes that the session's API token has now. Undefined if this API token is no longer valid. */
   function callerIn({ digest, originDigest, scopes, expiresAtMs }: UiSession): Caller | undefined {
     const origin = entries.get(binary(originDigest));
     if (!origin || binary(originDigest) === adminDigest()) return undefined;
-    if (origin.expiresAtMs !== null && origin.expiresAtMs <= nowMs()) return undefined;
     const { caller } = origin;
+    if (hasExpired(caller)) return undefined;
     const granted = new Set(scopes.filter(scope => caller.scopes.has('*') || caller.scopes.has(scope)));
     // A session with the scope `*` has all scopes that its API token has now.
     const own = scopes.includes('*') ? caller.scopes : withImplied(granted);
-    const endsMs = Math.min(expiresAtMs, origin.expiresAtMs ?? Infinity);
+    const endsMs = Math.min(expiresAtMs, caller.expiresAtMs ?? Infinity);
     return { ...caller, scopes: own, expiresAtMs: endsMs, sessionDigest: digest };
   }
 }
@@ -155,7 +159,7 @@ function index(config: Config): Map<string, KnownToken> {
       tokenDigest: digest,
       expiresAtMs,
     };
-    entries.set(digest, { digest: Buffer.from(digest, 'latin1'), expiresAtMs, caller });
+    entries.set(digest, { digest: Buffer.from(digest, 'latin1'), caller });
   }
   return entries;
 }

@@ -15,7 +15,7 @@ export const batchPayloadsMax = 10_000;
 /** The maximum number of errors in one answer. Reading stops when it has found this many. */
 export const batchErrorsMax = 100;
 /** The maximum size of a key, and of each member other than `payloads`, in bytes of JSON. */
-export const memberBytesMax = 16_384;
+const memberBytesMax = 16_384;
 const hashBytes = 16;
 
 export type BatchCheck = {

@@ -12,10 +12,10 @@ const header = 'idempotency-key';
 const hashBytes = 16;
 
 /** The idempotency key of a call, with the hash of its request; null if the call has no key, a problem if the key is invalid. */
-export function idempotencyOf(call: HttpCall, method: string, path: string): IdempotencyKey | HttpProblem | null {
+export function idempotencyOf(call: HttpCall, path: string): IdempotencyKey | HttpProblem | null {
   const keyFor = idempotencyKeyOf(call);
   if (keyFor === null || isProblem(keyFor)) return keyFor;
-  return keyFor(method, path, call.body === undefined ? [] : [call.body]);
+  return keyFor(path, call.body === undefined ? [] : [call.body]);
 }
 
 /**
@@ -24,7 +24,7 @@ export function idempotencyOf(call: HttpCall, method: string, path: string): Ide
  */
 export function idempotencyKeyOf(
   call: HttpCall,
-): ((method: string, path: string, content: unknown) => IdempotencyKey) | HttpProblem | null {
+): ((path: string, content: unknown) => IdempotencyKey) | HttpProblem | null {
   const key = call.header(header);
   if (key === undefined) return null;
   if (!isKeyText(key, idempotencyKeyCharsMax)) {
@@ -34,9 +34,9 @@ export function idempotencyKeyOf(
   const { caller, params } = call;
   // `wait` is left out of the hash: a repeated call may have a different `wait`.
   const { wait: _, ...query } = call.query as { readonly wait?: number };
-  return (method, path, content) => ({
+  return (path, content) => ({
     key: hash([caller?.tokenDigest ?? '', key]),
-    request: hash([method, path, params, query, content]),
+    request: hash(['POST', path, params, query, content]),
   });
 }
 

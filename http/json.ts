@@ -8,7 +8,7 @@ import { isUtf8 } from 'node:buffer';
 import { isBigInteger, parseExactly } from '../runtime/exact-json.ts';
 import type { Json } from '../runtime/packing.ts';
 import { mayBeJson } from './head.ts';
-import { type HttpProblem, problem, shownPointer } from './problem.ts';
+import { type HttpProblem, pointerPart, problem, shownPointer } from './problem.ts';
 
 export const jsonDepthMax = 64;
 
@@ -224,7 +224,7 @@ function firstFault(text: string, bigIntegers: BigIntegers): JsonFault {
   }
 
   function outOfRange(what: string, why: string, start: number): JsonFault {
-    const pointer = path.map(key => `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+    const pointer = path.map(key => `/${pointerPart(key)}`).join('');
     const shown = shownPointer(pointer);
     return new JsonFault(`the ${what} ${shown === pointer ? 'at' : 'inside'} "${shown}" ${why}`, start, shown);
   }

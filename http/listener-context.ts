@@ -12,7 +12,6 @@ export type ListenerContext = {
   readonly authenticate: Authenticate;
   readonly room: BodyRoom;
   readonly batchRoom: BodyRoom;
-  /** Whether the server accepts chunked bodies. */
   readonly takesChunks: boolean;
   /** Returns the routes under this configuration. Called for every request. */
   table(config: Config): RouteTable;

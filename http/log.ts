@@ -1,7 +1,6 @@
 // The log of an HTTP server: request lines, refused callers, control calls and unexpected errors.
-import { formatId, type JobId } from '../runtime/ids.ts';
-import type { Caller } from './auth.ts';
-import type { Route } from './route.ts';
+import { formatId } from '../runtime/ids.ts';
+import type { HttpCall, Route } from './route.ts';
 
 /** One request. Its status is null if the connection closed before the answer was complete. */
 export type RequestLine = {
@@ -34,15 +33,10 @@ export interface ServerLog {
   fault(error: unknown, requestId: string): void;
 }
 
-type LoggedCall = {
-  readonly caller: Caller | null;
-  readonly requestId: string;
-  readonly submitted: JobId | null;
-  readonly params: { readonly [name: string]: string };
-};
+type PathParams = { readonly [name: string]: string };
 
 export function requestLine(
-  call: LoggedCall,
+  call: Pick<HttpCall<PathParams>, 'caller' | 'requestId' | 'submitted' | 'params'>,
   method: string,
   route: string | null,
   status: number | null,
@@ -56,7 +50,7 @@ export function requestLine(
   return job === undefined ? line : { ...line, job_id: job };
 }
 
-export function controlLine(line: RequestLine, params: LoggedCall['params']): ControlLine {
+export function controlLine(line: RequestLine, params: PathParams): ControlLine {
   const { job_id: old } = params;
   const isRerun = old !== undefined && line.job_id !== old;
   return { ...params, ...line, ...(isRerun && { rerun_of: old }) };

@@ -7,44 +7,37 @@ import { type Schema, Type } from '../runtime/schema-type.ts';
 import { parseTimestamp } from '../service/json/timestamp.ts';
 import { makeBodyCheck } from './payload.ts';
 import { type HttpProblem, isProblem, mismatchProblem, type ProblemItem, problem } from './problem.ts';
-import type { Parameter } from './query.ts';
+import { instant, type Parameter, type QueryValues } from './query.ts';
 import { tagParameter, tagsSchema } from './tags.ts';
 
 /** The maximum of each duration, and of the time until `run_at`, in days. */
-export const aheadDaysMax = 3650;
+const aheadDaysMax = 3650;
 const aheadMsMax = aheadDaysMax * 86_400_000;
 
-type OptionField<T> = { readonly parameter: Parameter<T>; readonly description: string };
+type OptionField = Parameter<number> & { readonly description: string };
 
-const runAt: OptionField<number> = {
-  description: `The job runs at this time (RFC 3339), at most ${aheadDaysMax} days ahead; a time that has passed means at once.`,
-  parameter: {
-    schema: { type: 'string', format: 'date-time' },
-    rule: 'must be an RFC 3339 time, such as 2026-01-31T12:00:00Z',
+function duration(minimumMs: number, description: string): OptionField {
+  return {
+    description,
+    schema: { type: 'string' },
+    rule: `must be a duration from ${minimumMs}ms to ${aheadDaysMax}d, such as 10m`,
+    read(text) {
+      const ms = parseDuration(text);
+      return ms !== undefined && ms >= minimumMs && ms <= aheadMsMax ? ms : undefined;
+    },
+  };
+}
+
+const fields = {
+  run_at: {
+    ...instant,
+    description: `The job runs at this time (RFC 3339), at most ${aheadDaysMax} days ahead; a time that has passed means at once.`,
     read(text) {
       const us = parseTimestamp(text);
       // A time before 1970, such as programs send if the time was never set, counts as 1970. The store holds no earlier times.
       return us === undefined ? undefined : Math.max(0, Math.ceil(us));
     },
   },
-};
-
-function duration(minimumMs: number, description: string): OptionField<number> {
-  return {
-    description,
-    parameter: {
-      schema: { type: 'string' },
-      rule: `must be a duration from ${minimumMs}ms to ${aheadDaysMax}d, such as 10m`,
-      read(text) {
-        const ms = parseDuration(text);
-        return ms !== undefined && ms >= minimumMs && ms <= aheadMsMax ? ms : undefined;
-      },
-    },
-  };
-}
-
-const fields = {
-  run_at: runAt,
   delay: duration(0, 'The job runs after this time, such as `10m`. Not together with `run_at`.'),
   expires: duration(
     1,
@@ -55,7 +48,7 @@ const fields = {
     1,
     'A job that has not ended after this time, from `run_at` or its acceptance on, ends `timed_out`; all its attempts count.',
   ),
-} as const satisfies { readonly [name: string]: OptionField<number> };
+} as const satisfies { readonly [name: string]: OptionField };
 
 type OptionName = keyof typeof fields;
 const times = Object.keys(fields) as OptionName[];
@@ -73,14 +66,9 @@ export const optionMembers = {
   tags: Type.Optional(tagsSchema),
 };
 
-export const optionParameters = {
-  ...(Object.fromEntries(times.map(name => [name, fields[name].parameter])) as {
-    readonly [N in OptionName]: Parameter<number>;
-  }),
-  tag: tagParameter,
-};
+export const optionParameters = { ...fields, tag: tagParameter };
 type TimeOptions = { readonly [N in OptionName]?: number };
-export type QueryOptions = TimeOptions & { readonly tag?: readonly string[] };
+export type QueryOptions = QueryValues<typeof optionParameters>;
 
 /** The options among the members of a body. Undefined: the body has no options. */
 export function readOptions(given: RawOptions | undefined, nowMs: number): CallOptions | HttpProblem | undefined {
@@ -90,7 +78,7 @@ export function readOptions(given: RawOptions | undefined, nowMs: number): CallO
   for (const name of times) {
     const text = given[name];
     if (text === undefined) continue;
-    const { rule, read } = fields[name].parameter;
+    const { rule, read } = fields[name];
     const value = read(text);
     if (value === undefined) errors.push({ pointer: `/${name}`, message: rule });
     else values[name] = value;

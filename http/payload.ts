@@ -1,13 +1,17 @@
 // Checks bodies and payloads against JSON Schemas, with messages for callers.
 
 import type { Config } from '../config/config.ts';
-import type { SchemaMismatch } from '../runtime/json-schema.ts';
-import { makeSchemaCompiler, type SchemaCheck, type SchemaCompiler } from '../runtime/json-schema.ts';
+import {
+  makeSchemaCompiler,
+  type SchemaCheck,
+  type SchemaCompiler,
+  type SchemaMismatch,
+} from '../runtime/json-schema.ts';
 import { isObject } from '../runtime/json-value.ts';
 import type { JsonObject } from '../runtime/packing.ts';
 import type { BodyCheck } from './admission.ts';
 import { perConfig } from './per-config.ts';
-import { type ProblemItem, shownPointer } from './problem.ts';
+import { type ProblemItem, pointerPart, shownPointer } from './problem.ts';
 
 const compile = makeSchemaCompiler();
 
@@ -56,7 +60,6 @@ const valuesMax = 1_000;
 const charactersPerValue = 50;
 /** If a body or payload has a longer key, the check stops at the first mismatch too: each error below the key repeats it. */
 const keyCharactersMax = 128;
-/** The maximum number of errors that one check reports. */
 const mismatchesMax = 32;
 
 function compiled(compiler: SchemaCompiler, schema: JsonObject): SchemaCheck {
@@ -105,17 +108,17 @@ function itemOf(mismatch: SchemaMismatch, base: string): ProblemItem {
  */
 function fullItemOf({ pointer, message, keyword, params, schema, key }: SchemaMismatch, base: string): ProblemItem {
   const at = base + pointer;
-  if (key !== null) return { pointer: `${at}/${escaped(key)}`, message: `is not a valid key: it ${message}` };
+  if (key !== null) return { pointer: `${at}/${pointerPart(key)}`, message: `is not a valid key: it ${message}` };
   switch (keyword) {
     case 'required':
-      return { pointer: `${at}/${escaped(params['missingProperty'])}`, message: 'is required' };
+      return { pointer: `${at}/${pointerPart(params['missingProperty'])}`, message: 'is required' };
     case 'additionalProperties': {
       const known = Object.keys(isObject(schema['properties']) ? schema['properties'] : {});
       const list = known.length === 0 || known.length > knownShown ? '' : `; known fields: ${known.join(', ')}`;
-      return { pointer: `${at}/${escaped(params['additionalProperty'])}`, message: `is not a known field${list}` };
+      return { pointer: `${at}/${pointerPart(params['additionalProperty'])}`, message: `is not a known field${list}` };
     }
     case 'unevaluatedProperties':
-      return { pointer: `${at}/${escaped(params['unevaluatedProperty'])}`, message: 'is not a known field' };
+      return { pointer: `${at}/${pointerPart(params['unevaluatedProperty'])}`, message: 'is not a known field' };
     case 'enum':
       return { pointer: at, message: `must be one of ${JSON.stringify(params['allowedValues'])}` };
     case 'const':
@@ -123,8 +126,4 @@ function fullItemOf({ pointer, message, keyword, params, schema, key }: SchemaMi
     default:
       return { pointer: at, message };
   }
-}
-
-function escaped(key: unknown): string {
-  return String(key).replaceAll('~', '~0').replaceAll('/', '~1');
 }

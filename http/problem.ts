@@ -91,6 +91,11 @@ export function problem(
   return { kind: 'problem', code, detail, ...more };
 }
 
+/** Escapes a key for a JSON Pointer. */
+export function pointerPart(key: unknown): string {
+  return String(key).replaceAll('~', '~0').replaceAll('/', '~1');
+}
+
 const pointerCharactersMax = 1_024;
 
 /** A pointer as an answer shows it. Instead of one that is too long, this is the pointer of the nearest value around it that is short enough. */
@@ -108,6 +113,11 @@ export function isProblem(value: unknown): value is HttpProblem {
 export function mismatchProblem(code: ProblemCode, errors: readonly ProblemItem[]): HttpProblem {
   const detail = errors.map(({ pointer, message }) => `${pointer === '' ? 'the body' : pointer} ${message}`).join('; ');
   return problem(code, detail, errors.length > 1 ? { errors } : undefined);
+}
+
+/** The refusal of a body for one error. */
+export function invalidAt(pointer: string, message: string): HttpProblem {
+  return mismatchProblem('invalid_request', [{ pointer, message }]);
 }
 
 export function problemStatus(of: HttpProblem): number {

@@ -46,21 +46,35 @@ export function integer(minimum: number, maximum: number, fallback: number): Par
   };
 }
 
+/** The default of `pageLimit`. */
+export const pageDefault = 50;
+/** The maximum number of elements in one answer of a list. */
+export const pageLimit = integer(1, 200, pageDefault);
+
 export const jobIdText: Parameter<JobId> = {
   schema: { type: 'string', format: 'uuid' },
   rule: 'must be the id of a job',
   read: parseId,
 };
 
-/**
- * A time in µs since 1970. A time between two microseconds becomes the earlier one plus 0.5; `Math.floor` and `Math.ceil` then give the two
- * microseconds.
- */
+export const timeRule = 'must be an RFC 3339 time, such as 2026-01-31T12:00:00Z';
+
+/** A time in µs since 1970. A time between two microseconds becomes the earlier one plus 0.5. */
 export const instant: Parameter<number> = {
   schema: { type: 'string', format: 'date-time' },
-  rule: 'must be an RFC 3339 time, such as 2026-01-31T12:00:00Z',
+  rule: timeRule,
   read: parseTimestamp,
 };
+
+/** The first whole microsecond at or after a time; null without a time. */
+export function startUs(us: number | undefined): number | null {
+  return us === undefined ? null : Math.ceil(us);
+}
+
+/** The last whole microsecond at or before a time; null without a time. */
+export function endUs(us: number | undefined): number | null {
+  return us === undefined ? null : Math.floor(us);
+}
 
 /** The position where a list continues: the `next_cursor` of an earlier answer. */
 export function cursor(list: string, bytes: number): Parameter<Buffer> {
@@ -98,12 +112,8 @@ export function repeated<T>(timesMax: number, { schema, rule, read }: Parameter<
   };
 }
 
-const none: { readonly [name: string]: unknown } = Object.freeze({});
-
-export type QueryReading =
-  | { readonly kind: 'query'; readonly values: { readonly [name: string]: unknown } }
-  | HttpProblem;
-const noQuery: QueryReading = { kind: 'query', values: none };
+type QueryReading = { readonly kind: 'query'; readonly values: { readonly [name: string]: unknown } } | HttpProblem;
+const noQuery: QueryReading = { kind: 'query', values: Object.freeze({}) };
 
 /** Reads the query. Refuses parameters that are unknown, badly escaped or given too often, or that break their rule. */
 export function readQuery(text: string, parameters: Parameters): QueryReading {

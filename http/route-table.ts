@@ -6,7 +6,6 @@ import { makeRouter, type PathRouter } from './router.ts';
 
 export type RouteTable = {
   readonly router: PathRouter;
-  /** Whether the routes include the vault's routes. */
   readonly hasVault: boolean;
   readonly bodyChecks: ReadonlyMap<Route, BodyCheck>;
 };

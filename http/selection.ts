@@ -9,6 +9,7 @@ import { tagsMax } from '../runtime/tag-form.ts';
 import { parseTimestamp } from '../service/json/timestamp.ts';
 import { fingerprintRule, isFingerprint } from './fingerprint.ts';
 import type { ProblemItem } from './problem.ts';
+import { endUs, startUs, timeRule } from './query.ts';
 import { isTag, tagRule } from './tags.ts';
 
 /** The maximum length of a name in `where` and in queries. */
@@ -88,8 +89,7 @@ export function whereProblems(where: Where): readonly ProblemItem[] {
     if (!isTag(one)) refuse(typeof tag === 'string' ? '/tag' : `/tag/${place}`, tagRule);
   if (where.fingerprint !== undefined && !isFingerprint(where.fingerprint)) refuse('/fingerprint', fingerprintRule);
   for (const key of ['created_from', 'created_to', 'from', 'to'] as const)
-    if (where[key] !== undefined && parseTimestamp(where[key]) === undefined)
-      refuse(`/${key}`, 'must be an RFC 3339 time, such as 2026-01-31T12:00:00Z');
+    if (where[key] !== undefined && parseTimestamp(where[key]) === undefined) refuse(`/${key}`, timeRule);
   for (const key of ['error', 'query'] as const)
     if (where[key] !== undefined && parseQuery(where[key]).length === 0)
       refuse(`/${key}`, 'must have at least one word to search for');
@@ -100,7 +100,8 @@ export function whereProblems(where: Where): readonly ProblemItem[] {
 export function selectionOf(where: Where, operation: JobOperation): Selection {
   const { plugin, command, status, pipeline, submitted_by, error, query, children, fingerprint } = where;
   const idOf = (text: string | undefined): JobId | null => (text === undefined ? null : parseId(text)!);
-  const accepted = acceptedRange(startUs(where.created_from), endUs(where.created_to));
+  const timeOf = (text: string | undefined) => (text === undefined ? undefined : parseTimestamp(text));
+  const accepted = acceptedRange(startUs(timeOf(where.created_from)), endUs(timeOf(where.created_to)));
   return {
     plugin: plugin ?? null,
     command: command ?? null,
@@ -117,21 +118,11 @@ export function selectionOf(where: Where, operation: JobOperation): Selection {
     error: error ?? null,
     ...(fingerprint !== undefined && { fingerprint }),
     query: query ?? null,
-    fromUs: startUs(where.from),
-    toUs: endUs(where.to),
+    fromUs: startUs(timeOf(where.from)),
+    toUs: endUs(timeOf(where.to)),
     children: children === true,
     ...(operation === 'rerun' && { withoutPhases: true as const }),
   };
-}
-
-/** The first whole µs at or after this time. */
-function startUs(text: string | undefined): number | null {
-  return text === undefined ? null : Math.ceil(parseTimestamp(text)!);
-}
-
-/** The last whole µs at or before this time. */
-function endUs(text: string | undefined): number | null {
-  return text === undefined ? null : Math.floor(parseTimestamp(text)!);
 }
 
 function tagsIn({ tag = [] }: Where): readonly string[] {

@@ -36,17 +36,15 @@ export class TransportFault extends Error {
   }
 }
 
-export type TransportChoice = {
-  readonly transport: Transport;
-  /** Why uWebSockets.js could not be loaded; null: it was loaded, or the configuration names another server. */
-  readonly reason: string | null;
-};
-
 /**
- * Loads the HTTP server that `api.server` selects. Throws a TransportFault if the setting is `uws` and uWebSockets.js cannot be loaded. `scratch`:
- * the directory for temporary files with certificates.
+ * Loads the HTTP server that `api.server` selects. Throws a TransportFault if the setting is `uws` and uWebSockets.js cannot be loaded. `reason`:
+ * why it could not be loaded; null: it was loaded, or the configuration names another server. `scratch`: the directory for temporary files with
+ * certificates.
  */
-export async function chooseTransport(server: Config['api']['server'], scratch: string): Promise<TransportChoice> {
+export async function chooseTransport(
+  server: Config['api']['server'],
+  scratch: string,
+): Promise<{ readonly transport: Transport; readonly reason: string | null }> {
   if (server === 'node') return { transport: nodeTransport, reason: null };
   try {
     return { transport: await loadUws(scratch), reason: null };

@@ -12,7 +12,6 @@ import { nameCharactersMax } from './selection.ts';
 
 const windowUsDefault = 24 * 60 * minuteUs;
 const bucketsDefault = 48;
-/** The maximum number of buckets of a series or heat map. */
 const bucketsMax = 400;
 /** The maximum number of points in one answer: steps times buckets. */
 export const pointsMax = 5_000;

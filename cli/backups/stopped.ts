@@ -9,15 +9,11 @@ import { failure } from '../failure.ts';
  * given up. If another process holds the state, throws a `CommandFailure` whose message begins with `why`.
  */
 export async function whileStopped<T>(
-  {
-    path,
-    log,
-    until,
-    upgrades = false,
-  }: Pick<Config['state'], 'path' | 'log'> & Pick<StoreOptions, 'until' | 'upgrades'>,
+  state: Pick<Config['state'], 'path' | 'log'> & Pick<StoreOptions, 'until' | 'upgrades'>,
   why: string,
   work: (store: LedgerStore) => Promise<T>,
 ): Promise<T> {
+  const { path, log, until, upgrades = false } = state;
   const { assertUser, openStore } = await import('../../runtime/store/ledger-store.ts');
   assertUser(path);
   return unlessHeld(path, why, async () => {

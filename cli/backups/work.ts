@@ -8,7 +8,7 @@ import { wouldRunText } from '../client/pauses.ts';
 import { exitStatus } from '../exit-status.ts';
 import { CommandFailure, failure } from '../failure.ts';
 import type { Output } from '../output.ts';
-import type { TerminalLine } from '../terminal/text.ts';
+import { field, type TerminalLine } from '../terminal/text.ts';
 import { formatAt } from '../terminal/time.ts';
 
 const commandsShown = 20;
@@ -50,12 +50,9 @@ export function manifestLines({ version, state_format, last_commit, counts, file
   const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
   const at = last_commit === null ? 'no job yet' : `last commit ${formatAt(last_commit)}`;
   return [
-    [
-      { text: 'contains ', style: 'dim' },
-      `${countText(counts.jobs, 'job')}, ${countText(counts.schedules, 'schedule')}, ${at}`,
-    ],
-    [{ text: 'files    ', style: 'dim' }, `${files.map(({ name }) => name).join(', ')}: ${sizeText(bytes)}`],
-    [{ text: 'written  ', style: 'dim' }, `by headgate ${version}, state format ${state_format}`],
+    field('contains', `${countText(counts.jobs, 'job')}, ${countText(counts.schedules, 'schedule')}, ${at}`),
+    field('files', `${files.map(({ name }) => name).join(', ')}: ${sizeText(bytes)}`),
+    field('written', `by headgate ${version}, state format ${state_format}`),
   ];
 }
 

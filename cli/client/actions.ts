@@ -40,7 +40,6 @@ export type ActionDocument = {
   readonly to_time?: string;
   readonly by: string;
   readonly created_at: string;
-  readonly completed_at: string | null;
   readonly up_to: string;
   readonly matched: number;
   readonly done: number;

@@ -19,43 +19,38 @@ type TimeOptions = TextOptions<'runAt' | 'delay' | 'expires' | 'deadline'>;
 type SubmitOptions = TimeOptions & TextOptions<'payload' | 'idempotencyKey'> & { readonly timeout?: number };
 export type CommandOptions = SubmitOptions & TagOptions & { readonly async?: true; readonly batch?: string };
 
-const submitOptions = {
-  payload: ['--payload <json>', 'the payload, a JSON object; @FILE reads it from a file, - from stdin'],
-  timeout: ['--timeout <duration>', 'how long to wait; after that the exit status is 5, and the job keeps running'],
-  key: ['--idempotency-key <key>', 'calls with the same key run once'],
-} as const;
-
-function timeOptions(): Option[] {
-  return [
-    new Option('--delay <duration>', 'run it after this time, such as 10m; do not wait for it').conflicts(['runAt']),
-    new Option('--run-at <time>', 'run it at this time, such as 2026-12-01T06:00:00Z; do not wait for it'),
-    new Option('--expires <duration>', 'cancel it if it has not started after this time'),
-    new Option('--deadline <duration>', 'end it as timed_out if it has not ended after this time'),
-  ];
-}
+const checkKey = matching(/^[\x21-\x7e]{1,255}$/, 'a key has 1 to 255 visible ASCII characters.');
+/** Further options of each call that submits a job. */
+const submitOptions = [
+  new Option(
+    '--timeout <duration>',
+    'how long to wait; after that the exit status is 5, and the job keeps running',
+  ).argParser(parseMs),
+  new Option('--idempotency-key <key>', 'calls with the same key run once').argParser(checkKey),
+];
+const timeOptions = [
+  new Option('--delay <duration>', 'run it after this time, such as 10m; do not wait for it').conflicts(['runAt']),
+  new Option('--run-at <time>', 'run it at this time, such as 2026-12-01T06:00:00Z; do not wait for it'),
+  new Option('--expires <duration>', 'cancel it if it has not started after this time'),
+  new Option('--deadline <duration>', 'end it as timed_out if it has not ended after this time'),
+];
 
 /** The times under their names in the API. */
-function timesOf({ runAt, delay, expires, deadline }: TimeOptions): { readonly [name: string]: string } {
-  return {
-    ...(runAt !== undefined && { run_at: runAt }),
-    ...(delay !== undefined && { delay }),
-    ...(expires !== undefined && { expires }),
-    ...(deadline !== undefined && { deadline }),
-  };
+function timesOf({ runAt, delay, expires, deadline }: TimeOptions) {
+  return { run_at: runAt, delay, expires, deadline };
 }
 
 export function callOptions(): Option[] {
   return [
-    new Option(...submitOptions.payload),
+    new Option('--payload <json>', 'the payload, a JSON object; @FILE reads it from a file, - from stdin'),
     new Option('--async', 'do not wait for the job'),
     new Option(
       '--batch <file>',
       'start one job for each line of the file: the line is its payload. - reads stdin. Prints the ids',
     ).conflicts(['payload', 'async', 'timeout']),
-    ...timeOptions(),
+    ...timeOptions,
     tagOption('a tag of the job and of all jobs that descend from it'),
-    new Option(...submitOptions.timeout).argParser(parseMs),
-    new Option(...submitOptions.key).argParser(checkKey),
+    ...submitOptions,
   ];
 }
 
@@ -74,16 +69,13 @@ export function rerunOptions(): Option[] {
     ),
     new Option('--reason <text>', 'why; shown with the new job'),
     new Option('--wait', 'wait for the new job, and print its result'),
-    ...timeOptions(),
-    new Option(...submitOptions.timeout).argParser(parseMs),
-    new Option(...submitOptions.key).argParser(checkKey),
+    ...timeOptions,
+    ...submitOptions,
   ];
 }
 
 export const callStatuses =
   '0 the job succeeded (with --async, --batch, --delay or --run-at: was accepted), 1 the job failed, 5 the job or the wait for it timed out, 6 the job was cancelled, 69 the queue had no room for all of a batch';
-
-const checkKey = matching(/^[\x21-\x7e]{1,255}$/, 'a key has 1 to 255 visible ASCII characters.');
 
 type AcceptedJob = Pick<JobDocument, 'job_id' | 'status' | 'plugin' | 'command'>;
 
@@ -95,8 +87,7 @@ export function callAndWait(path: string, call: ClientCall<CommandOptions>, quer
   const { batch, async: isAsync, delay, runAt } = call.options;
   const waits = isAsync !== true && delay === undefined && runAt === undefined;
   if (batch !== undefined) return submitBatch(path, batch, call);
-  const tags = tagsOf(call.options);
-  return submit(path + query, { ...(tags && { tags }) }, call, waits);
+  return submit(path + query, { tags: tagsOf(call.options) }, call, waits);
 }
 
 type AcceptedBatch = { readonly job_ids: readonly string[]; readonly accepted: number };
@@ -144,9 +135,7 @@ function keyHeader({ idempotencyKey }: SubmitOptions): { readonly [name: string]
 /** Runs a settled job again. Resolves with the exit status. */
 export function rerun(path: string, call: ClientCall<RerunOptions>): Promise<number> {
   const { from, reason, wait } = call.options;
-  const tags = tagsOf(call.options);
-  const body = { ...(from && { from }), ...(reason !== undefined && { reason }), ...(tags && { tags }) };
-  return submit(path, body, call, wait === true);
+  return submit(path, { from, reason, tags: tagsOf(call.options) }, call, wait === true);
 }
 
 /** Submits a job. If `waits`, waits until the job has ended and shows its result; otherwise prints its id. Resolves with the exit status. */
@@ -160,9 +149,7 @@ export async function submit(
   const payload = options.payload === undefined ? undefined : await readJsonOption('--payload', options.payload, io);
   const others = { ...body, ...timesOf(options) };
   const given = payload === undefined ? others : withPayload(payload.text, others);
-  const accepted = await client.post<AcceptedJob>(path, { job_id: true }, given, {
-    headers: keyHeader(options),
-  });
+  const accepted = await client.post<AcceptedJob>(path, { job_id: true }, given, { headers: keyHeader(options) });
   if (!waits) {
     await out.answer(accepted, () => [accepted.job_id]);
     return exitStatus.ok;

@@ -201,8 +201,8 @@ async function refusal(response: Response): Promise<CommandFailure> {
 function problemIn(text: string): ProblemDocument | null {
   try {
     const body: unknown = JSON.parse(text);
-    const isProblem = typeof body === 'object' && body !== null && 'detail' in body && 'code' in body;
-    return isProblem && typeof body.detail === 'string' ? (body as ProblemDocument) : null;
+    const isProblem = hasMember(body, 'detail') && hasMember(body, 'code') && typeof body['detail'] === 'string';
+    return isProblem ? (body as ProblemDocument) : null;
   } catch {
     return null;
   }

@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import { exitStatus } from '../exit-status.ts';
-import { CommandFailure, failure } from '../failure.ts';
+import { CommandFailure, failure, isUnavailable } from '../failure.ts';
 import { brokenAnswer, type Client } from './client.ts';
 
 const firstPauseMs = 250;
@@ -47,8 +47,8 @@ export async function* follow(client: Client, path: string, lastId?: string): As
       }
       yield { kind: 'lost', why: 'the service ended the stream' };
     } catch (error) {
-      const isAway = !(error instanceof CommandFailure) || error.exitStatus === exitStatus.unavailable;
-      if (!wasOpen || !isAway) throw error;
+      const isFinal = error instanceof CommandFailure && !isUnavailable(error);
+      if (!wasOpen || isFinal) throw error;
       yield { kind: 'lost', why: (error as Error).message };
     }
     await pause(pauseMs);

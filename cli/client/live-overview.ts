@@ -1,9 +1,8 @@
 // Shows the overview on the whole terminal: requests it at intervals, and reacts to keys.
-import { exitStatus } from '../exit-status.ts';
-import { CommandFailure } from '../failure.ts';
+import { isUnavailable } from '../failure.ts';
 import { type LaneOrder, type OverviewParts, overviewParts, sortedLanes } from '../terminal/overview.ts';
 import { Screen } from '../terminal/screen.ts';
-import type { TerminalLine } from '../terminal/text.ts';
+import { dim, type TerminalLine } from '../terminal/text.ts';
 import { formatAt } from '../terminal/time.ts';
 import type { Client } from './client.ts';
 import type { ClientCall } from './connect.ts';
@@ -34,9 +33,7 @@ const quitKeys: readonly string[] = ['q', 'Q', '\u0003'];
 const pauseKeys: readonly string[] = ['p', 'P', ' '];
 const clearKey = '\u000c';
 
-const footer: TerminalLine = [
-  { text: 'q quit  p pause  sort: d depth n name r running o oldest t time  ↑↓ scroll', style: 'dim' },
-];
+const footer: TerminalLine = [dim('q quit  p pause  sort: d depth n name r running o oldest t time  ↑↓ scroll')];
 
 /** Replaces the footer while requests fail. */
 function lostLine(why: string): TerminalLine {
@@ -69,7 +66,7 @@ export async function showLive(
   }
 }
 
-export class LiveOverview {
+class LiveOverview {
   readonly #client: Client;
   readonly #intervalMs: number;
   readonly #closing = new AbortController();
@@ -129,7 +126,7 @@ export class LiveOverview {
   }
 
   #failed(error: unknown): void {
-    if (error instanceof CommandFailure && error.exitStatus === exitStatus.unavailable) this.#lost = error.message;
+    if (isUnavailable(error)) this.#lost = error.message;
     else if (!this.#closing.signal.aborted) this.#failure = error;
   }
 
@@ -159,7 +156,7 @@ export class LiveOverview {
     return [
       { text: `headgate at ${this.#client.url}`, style: 'bold' },
       this.#isPaused ? { text: '  the display is paused', style: 'yellow' } : '',
-      { text: `  ${formatAt(this.#overview.captured_at).slice(0, 19)} UTC${order}`, style: 'dim' },
+      dim(`  ${formatAt(this.#overview.captured_at).slice(0, 19)} UTC${order}`),
     ];
   }
 

@@ -4,9 +4,9 @@ import type { StreamEvent } from './event-stream.ts';
 import { countsText, type JobDocument } from './jobs.ts';
 
 /** All events are shown until more than this many jobs of the run have had events. */
-export const jobsShownMax = 100;
+const jobsShownMax = 100;
 /** The maximum number of failed jobs that are shown once the number of jobs has exceeded `jobsShownMax`. */
-export const failuresShownMax = 100;
+const failuresShownMax = 100;
 /** The minimum time between two requests for the run's counts. */
 const fetchEveryMs = 1_000;
 /** The minimum time between two printed lines with counts, if no progress is shown (`Output.isWatched` is false). */

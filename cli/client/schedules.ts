@@ -1,6 +1,6 @@
 // The JSON documents of schedules in the API, and their lines on the terminal.
 import type { scheduleDocument } from '../../service/json/schedule.ts';
-import { statusPiece, type TerminalLine } from '../terminal/text.ts';
+import { dim, statusPiece, type TerminalLine } from '../terminal/text.ts';
 import { formatAt, formatMs } from '../terminal/time.ts';
 
 export type ScheduleDocument = ReturnType<typeof scheduleDocument>;
@@ -43,5 +43,5 @@ function firingLine(firing: FiringDocument): TerminalLine {
   const when = due === null ? `by hand at ${formatAt(firing.fired_at ?? null)}` : formatAt(due);
   const how = late === null || late === undefined ? '' : `, ${formatMs(late)} late`;
   const passed = missed > 0 ? `, ${missed} missed before` : '';
-  return ['fired    ', statusPiece(outcome), ` ${when}${how}${passed}`, { text: `  ${id}`, style: 'dim' }];
+  return ['fired    ', statusPiece(outcome), ` ${when}${how}${passed}`, dim(`  ${id}`)];
 }

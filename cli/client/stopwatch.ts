@@ -70,9 +70,8 @@ export type Difference = {
   readonly ratio: number | null;
   readonly stands_out: boolean;
 };
-/** The difference of each percentile. Null: one of the two windows has no samples of the step. */
-export type StepDifferences = { readonly [P in PercentileName]: Difference | null };
-export type ComparedStep = StepDifferences & {
+/** A step, with the difference of each percentile. Null: one of the two windows has no samples of the step. */
+export type ComparedStep = { readonly [P in PercentileName]: Difference | null } & {
   readonly step: string;
   readonly before: StepFigures;
   readonly after: StepFigures;

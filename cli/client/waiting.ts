@@ -1,7 +1,7 @@
 // Waits for a job to end, and shows its progress.
 import { setTimeout as pause } from 'node:timers/promises';
 import { exitStatus } from '../exit-status.ts';
-import { CommandFailure, failure } from '../failure.ts';
+import { CommandFailure, failure, isUnavailable } from '../failure.ts';
 import type { Output } from '../output.ts';
 import { progressBar } from '../terminal/plot.ts';
 import { formatMs } from '../terminal/time.ts';
@@ -58,8 +58,8 @@ function progressOf({ job_id: id, status, counts }: JobDocument): string {
 
 /** Returns the error if it means that the service is unavailable. Throws any other error, with the job added to a `CommandFailure`. */
 function unavailableOr(error: unknown, id: string): CommandFailure {
+  if (isUnavailable(error)) return error;
   if (!(error instanceof CommandFailure)) throw error;
-  if (error.exitStatus === exitStatus.unavailable) return error;
   const accepted = `job ${id} was accepted, and goes on without this command; "headgate job watch ${id}" follows it`;
   const hint = error.hint === null ? accepted : `${error.hint}\n${accepted}`;
   throw new CommandFailure(error.exitStatus, { ...error.problem, job_id: id }, error, hint);

@@ -3,6 +3,7 @@ import type { Check } from '../../service/doctor/doctor.ts';
 import { clientCommand } from '../client/connect.ts';
 import { exitStatus } from '../exit-status.ts';
 import { table } from '../terminal/table.ts';
+import type { Piece } from '../terminal/text.ts';
 
 type Doctor = { readonly status: string; readonly checks: readonly Check[] };
 
@@ -16,16 +17,10 @@ export const doctorCommand = clientCommand({
       status: true,
       checks: ['name', 'passed', 'detail'],
     });
-    await out.answer(doctor, () =>
-      table(
-        ['CHECK', 'RESULT', 'DETAIL'],
-        doctor.checks.map(({ name, passed, detail }) => [
-          name,
-          passed ? { text: 'passed', style: 'green' } : { text: 'FAILED', style: 'red' },
-          detail,
-        ]),
-      ),
-    );
+    const rows = doctor.checks.map(({ name, passed, detail }): Piece[] => {
+      return [name, passed ? { text: 'passed', style: 'green' } : { text: 'FAILED', style: 'red' }, detail];
+    });
+    await out.answer(doctor, () => table(['CHECK', 'RESULT', 'DETAIL'], rows));
     return doctor.status === 'ok' ? exitStatus.ok : exitStatus.failed;
   },
 });

@@ -1,12 +1,12 @@
 // The command `headgate failures`, which prints groups of failed jobs whose errors have the same pattern.
 import { Option } from 'commander';
 import { clientCommand } from '../client/connect.ts';
-import { fetchFailureGroups } from '../client/failures.ts';
-import { type Filters, moreLines, pageOptions } from '../client/lists.ts';
+import { type Filters, moreLines, type Page, pageOptions } from '../client/lists.ts';
 import type { TextOptions } from '../command.ts';
 import { parseInstant } from '../quantity.ts';
-import { failureGroupLines } from '../terminal/failures.ts';
+import { type FailureGroupDocument, failureGroupLines } from '../terminal/failures.ts';
 
+type FailureGroupPage = Page & { readonly failures: readonly FailureGroupDocument[] };
 type Options = Omit<Filters, 'status'> & TextOptions<'from' | 'to'>;
 
 export const failuresCommand = clientCommand<Options>({
@@ -25,7 +25,11 @@ export const failuresCommand = clientCommand<Options>({
     ...pageOptions(),
   ],
   async run({ options, client, out }) {
-    const page = await fetchFailureGroups(client, options);
+    const form = {
+      failures: ['fingerprint', 'plugin', 'command', 'pattern', 'count', 'trend', 'last_at'],
+      total: true,
+    } as const;
+    const page = await client.get<FailureGroupPage>('/failures', form, options);
     await out.answer(page, () => failureGroupLines(page.failures));
     out.note(...moreLines(page.failures.length, page));
   },

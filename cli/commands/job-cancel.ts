@@ -91,9 +91,8 @@ async function cancel(
   isAnyDone: boolean,
 ): Promise<Cancelled | Refused> {
   try {
-    const body = { ...(reason !== undefined && { reason }), ...(detached && { detached }) };
     const path = `/job/${segment(id)}/cancel${force ? '?force=true' : ''}`;
-    return await client.post<Cancelled>(path, { job_id: true, status: true }, body);
+    return await client.post<Cancelled>(path, { job_id: true, status: true }, { reason, detached });
   } catch (error) {
     if (!(error instanceof CommandFailure)) throw error;
     const { problem } = error;

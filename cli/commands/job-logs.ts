@@ -5,7 +5,7 @@ import type { JobDocument, LogLineDocument } from '../client/jobs.ts';
 import { type Filters, filterOptions, moreLines, type Page, pageOptions } from '../client/lists.ts';
 import type { TextOptions } from '../command.ts';
 import { parseInstant } from '../quantity.ts';
-import { statusPiece, type TerminalLine } from '../terminal/text.ts';
+import { dim, statusPiece, type TerminalLine } from '../terminal/text.ts';
 import { formatAt } from '../terminal/time.ts';
 
 type Log = Pick<JobDocument, 'job_id' | 'plugin' | 'command' | 'status' | 'attempt' | 'last_error'> & {
@@ -50,11 +50,11 @@ export const jobLogs = clientCommand<Options>({
 function lines(log: Log): TerminalLine[] {
   const what = `${log.plugin}.${log.command}`;
   const head: TerminalLine = [
-    { text: formatAt(log.completed_at), style: 'dim' },
+    dim(formatAt(log.completed_at)),
     ` ${what} `,
     statusPiece(log.status),
     ` attempt ${log.attempt} `,
-    { text: log.job_id, style: 'dim' },
+    dim(log.job_id),
   ];
   const logLines = (log.result?.logs ?? []).map(({ level, message }) => `${level}: ${message}`);
   return [
@@ -67,5 +67,5 @@ function lines(log: Log): TerminalLine[] {
 
 function indented(name: string, text = ''): TerminalLine[] {
   const trimmed = text.trimEnd();
-  return trimmed === '' ? [] : trimmed.split('\n').map(line => [{ text: `  ${name}  `, style: 'dim' }, line]);
+  return trimmed === '' ? [] : trimmed.split('\n').map(line => [dim(`  ${name}  `), line]);
 }

@@ -20,7 +20,7 @@ export const jobReschedule = clientCommand<Options>({
   ],
   async run({ args, client, options, out }) {
     const { runAt, delay } = options;
-    const body = { ...(runAt !== undefined && { run_at: runAt }), ...(delay !== undefined && { delay }) };
+    const body = { run_at: runAt, delay };
     const shape = { job_id: true, status: true, run_at: true } as const;
     const answer = await client.post<Answer>(`/job/${segment(args[0]!)}/reschedule`, shape, body);
     await out.answer(answer, () => [`${answer.job_id} runs at ${formatAt(answer.run_at)}`]);

@@ -7,7 +7,7 @@ import { clientCommand } from '../client/connect.ts';
 import { countsText, fetchJob, type JobDocument } from '../client/jobs.ts';
 import { parseMs } from '../quantity.ts';
 import { jsonText } from '../terminal/json-text.ts';
-import { statusPiece, type TerminalLine } from '../terminal/text.ts';
+import { field, statusPiece, type TerminalLine } from '../terminal/text.ts';
 import { formatAt, formatMs, spanMs } from '../terminal/time.ts';
 
 type Options = { readonly full?: boolean; readonly wait?: number };
@@ -35,7 +35,7 @@ function lines(job: JobDocument): TerminalLine[] {
   const ranMs = spanMs(job.started_at, job.completed_at);
   const all: TerminalLine[] = [
     field('job', job.job_id),
-    [...label('status'), statusPiece(job.status)],
+    field('status', statusPiece(job.status)),
     field('what', `${job.plugin}.${job.command}`),
     ...(job.counts === undefined ? [] : [field('inside', countsText(job.counts))]),
     field('attempt', String(job.attempt)),
@@ -73,13 +73,8 @@ function placeLines({ pipeline, step_id: step, run_id: run, index, phase }: JobD
   return [field('step', `${pipeline}.${step}${element}${part}, of the run ${run}`)];
 }
 
-function rerunLines({
-  rerun_of: of,
-  rerun_from: from,
-  rerun_reason: reason,
-  reruns = [],
-  rerun_count: count = 0,
-}: JobDocument): TerminalLine[] {
+function rerunLines(job: JobDocument): TerminalLine[] {
+  const { rerun_of: of, rerun_from: from, rerun_reason: reason, reruns = [], rerun_count: count = 0 } = job;
   const again = count === 0 ? [] : [field('reruns', `${count}, the newest: ${reruns[0]}`)];
   if (of === undefined) return again;
   const what = from === 'failed' ? `${of}, from its failed jobs` : of;
@@ -108,16 +103,8 @@ function waitText({ reason, detail, since, until }: NonNullable<JobDocument['wai
   return `for ${reason} since ${formatAt(since)}${until === undefined ? '' : `, until ${formatAt(until)}`}: ${detail}`;
 }
 
-function label(name: string): TerminalLine & readonly unknown[] {
-  return [{ text: name.padEnd(9), style: 'dim' }];
-}
-
-function field(name: string, value: string): TerminalLine {
-  return [...label(name), value];
-}
-
 /** A name with its text: on one line if the text has one line, else with the text below the name. */
 function block(name: string, text: string): TerminalLine[] {
   const [first = '', ...rest] = text.split('\n');
-  return rest.length === 0 ? [field(name, first)] : [label(name), ...text.split('\n').map(line => `  ${line}`)];
+  return rest.length === 0 ? [field(name, first)] : [field(name), ...text.split('\n').map(line => `  ${line}`)];
 }

@@ -5,7 +5,7 @@ import type { StreamEvent } from '../client/event-stream.ts';
 import { exitStatusOfJob, fetchJob, isSettled, type JobDocument } from '../client/jobs.ts';
 import { RunProgress } from '../client/run-progress.ts';
 import { exitStatus } from '../exit-status.ts';
-import { CommandFailure } from '../failure.ts';
+import { isUnavailable } from '../failure.ts';
 import { eventDocument, eventLine } from '../terminal/event.ts';
 
 /** The events that report the end of a job, and the final status that each event reports. */
@@ -93,7 +93,7 @@ function aboutOf({ job_id: id, plugin, parent_job_id: parent }: JobDocument): { 
 
 /** Returns null if the service is unavailable. The job is then read again when the stream opens or brings events, or after `askAgainMs`. */
 function unlessAway(error: unknown): null {
-  if (error instanceof CommandFailure && error.exitStatus === exitStatus.unavailable) return null;
+  if (isUnavailable(error)) return null;
   throw error;
 }
 

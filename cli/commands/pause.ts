@@ -5,7 +5,8 @@ import { clientCommand } from '../client/connect.ts';
 import { fetchPauses, type PauseDocument, pausedUntil, pauseLines, targetName } from '../client/pauses.ts';
 import type { CommandDeclaration, TextOptions } from '../command.ts';
 
-type Kind = 'plugin' | 'pipeline' | 'system';
+const kinds = ['plugin', 'pipeline', 'system'] as const;
+type Kind = (typeof kinds)[number];
 type PauseOptions = TextOptions<'command' | 'for' | 'until' | 'reason'> & { readonly reject?: true };
 
 const what: { readonly [K in Kind]: string } = {
@@ -50,7 +51,7 @@ function resumeCommand(kind: Kind): CommandDeclaration {
     usage: usageOf('resume', kind),
     description: `let jobs of a paused ${kind === 'system' ? 'service' : kind} start again`,
     examples: [`headgate resume ${kind}${name}`],
-    options: [...(kind === 'plugin' ? [new Option('--command <name>', 'end the pause of this command')] : [])],
+    options: kind === 'plugin' ? [new Option('--command <name>', 'end the pause of this command')] : [],
     async run({ client, options, args, out }) {
       const shape = { target: true, resumed: true } as const;
       const answer = await client.post<Resumed>(pathOf(kind, args[0], 'resume'), shape, options);
@@ -79,11 +80,7 @@ const pausesCommand = clientCommand({
 });
 
 export const pauseCommands: readonly CommandDeclaration[] = [
-  pauseCommand('plugin'),
-  pauseCommand('pipeline'),
-  pauseCommand('system'),
-  resumeCommand('plugin'),
-  resumeCommand('pipeline'),
-  resumeCommand('system'),
+  ...kinds.map(pauseCommand),
+  ...kinds.map(resumeCommand),
   pausesCommand,
 ];

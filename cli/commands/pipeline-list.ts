@@ -20,17 +20,9 @@ export const pipelineList = clientCommand({
   async run({ client, out }) {
     const { skills } = await client.get<Skills>('/skills', { skills: ['kind'] });
     const pipelines = skills.filter(({ kind }) => kind === 'pipeline');
-    await out.answer({ pipelines }, () =>
-      table(
-        ['PIPELINE', 'TRIGGER', 'MODE', 'TIMEOUT', 'DESCRIPTION'],
-        pipelines.map(({ pipeline, trigger = '-', execution_mode: mode, timeout_secs: seconds, description = '-' }) => [
-          pipeline,
-          trigger,
-          mode,
-          `${seconds} s`,
-          description,
-        ]),
-      ),
-    );
+    const rows = pipelines.map(({ pipeline, trigger = '-', execution_mode: mode, timeout_secs, description = '-' }) => {
+      return [pipeline, trigger, mode, `${timeout_secs} s`, description];
+    });
+    await out.answer({ pipelines }, () => table(['PIPELINE', 'TRIGGER', 'MODE', 'TIMEOUT', 'DESCRIPTION'], rows));
   },
 });

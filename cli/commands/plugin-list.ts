@@ -17,16 +17,9 @@ export const pluginList = clientCommand({
   examples: ['headgate plugin list'],
   async run({ client, out }) {
     const found = await client.get<Plugins>('/plugins', { plugins: ['name', 'version', 'commands'] });
-    await out.answer(found, () =>
-      table(
-        ['PLUGIN', 'VERSION', 'COMMANDS', 'DESCRIPTION'],
-        found.plugins.map(({ name, version, commands, description }) => [
-          name,
-          version,
-          commands.join(' '),
-          description,
-        ]),
-      ),
-    );
+    const rows = found.plugins.map(({ name, version, commands, description }) => {
+      return [name, version, commands.join(' '), description];
+    });
+    await out.answer(found, () => table(['PLUGIN', 'VERSION', 'COMMANDS', 'DESCRIPTION'], rows));
   },
 });

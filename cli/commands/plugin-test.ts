@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Option } from 'commander';
+import { isObject } from '../../runtime/json-value.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
 import { command } from '../command.ts';
 import { exitStatus } from '../exit-status.ts';
@@ -97,6 +98,6 @@ async function storedPayload(directory: string, name: string, io: Io): Promise<J
 
 async function readObject(option: string, text: string, io: Io): Promise<JsonObject> {
   const { value } = await readJsonOption(option, text, io);
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject;
+  if (isObject(value)) return value as JsonObject;
   throw usageFailure(`${option} is ${JSON.stringify(value)?.slice(0, 80)}, which is not a JSON object`);
 }

@@ -5,12 +5,7 @@ import { clientCommand } from '../client/connect.ts';
 import { dryRunReload } from '../client/reload-dry-run.ts';
 import { exitStatus } from '../exit-status.ts';
 
-type Reloaded = {
-  readonly status: string;
-  readonly reloaded_at: string;
-  readonly message: string;
-  readonly warnings?: readonly string[];
-};
+type Reloaded = { readonly message: string; readonly warnings?: readonly string[] };
 type ReloadOptions = { readonly dryRun?: true; readonly refuseHeld?: true };
 
 export const reloadCommand = clientCommand<ReloadOptions>({

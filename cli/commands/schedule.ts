@@ -105,7 +105,7 @@ const scheduleBackfill = clientCommand<BackfillOptions>({
   ],
   async run({ client, options, args, out }) {
     const { from, to, reason, dryRun } = options;
-    const body = { from, to, ...(reason !== undefined && { reason }), ...(dryRun && { dry_run: true }) };
+    const body = { from, to, reason, dry_run: dryRun };
     const answer = await client.post<Backfill>(`${pathOf(args[0]!)}/backfill`, { matched: true }, body);
     const { matched, already_fired: fired, action_id: id } = answer;
     const occurrences = countText(matched, 'occurrence');

@@ -1,10 +1,10 @@
 // The command `headgate service print`, which prints a systemd unit.
-import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { Option } from 'commander';
 import { command, configOption } from '../command.ts';
 import { readConfiguration } from '../configuration.ts';
 import { matching } from '../quantity.ts';
+import { installation } from '../version.ts';
 
 export const servicePrint = command<{ readonly config?: string; readonly user: string }>({
   usage: 'service print',
@@ -18,7 +18,6 @@ export const servicePrint = command<{ readonly config?: string; readonly user: s
   ],
   async run({ options, io, out }) {
     const config = await readConfiguration(options.config, io);
-    const installation = dirname(createRequire(import.meta.url).resolve('headgate/package.json'));
     const { serviceUnit } = await import('../service-unit.ts');
     const unit = serviceUnit({
       node: process.execPath,

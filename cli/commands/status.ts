@@ -4,16 +4,15 @@ import { Option } from 'commander';
 import { countText } from '../../runtime/text.ts';
 import type { AnswerShape, Client } from '../client/client.ts';
 import { clientCommand } from '../client/connect.ts';
-import { fetchPauses, type PauseList, pauseLines } from '../client/pauses.ts';
+import { fetchPauses, pauseLines } from '../client/pauses.ts';
 import { exitStatus } from '../exit-status.ts';
 import { CommandFailure } from '../failure.ts';
-import { statusPiece, type TerminalLine } from '../terminal/text.ts';
+import { dim, field, statusPiece, type TerminalLine } from '../terminal/text.ts';
 import { formatAt, formatMs } from '../terminal/time.ts';
 
 type Health = {
   readonly status: string;
   readonly uptime_seconds: number;
-  readonly queue_depth: number;
   readonly plugins_loaded: number;
   readonly config_path: string;
   readonly version: string;
@@ -60,7 +59,7 @@ export const statusCommand = clientCommand<{ readonly quiet?: true }>({
     const paused = await unlessDenied(() => fetchPauses(client));
     const { url } = client;
     await out.answer({ url, health, queue, summary, pauses: paused?.pauses ?? null }, () => [
-      ...pausedLines(paused),
+      ...pauseLines(paused?.pauses ?? []),
       ...(queue?.vault_sealed ? [sealedLine] : []),
       ...healthLines(url, health),
       ...(queue ? queueLines(queue) : []),
@@ -96,15 +95,11 @@ async function unlessDenied<Answer>(ask: () => Promise<Answer>): Promise<Answer 
   }
 }
 
-function pausedLines(paused: PauseList | null): TerminalLine[] {
-  return pauseLines(paused?.pauses ?? []);
-}
-
 function healthLines(url: string, health: Health): TerminalLine[] {
   const up = formatMs(health.uptime_seconds * 1000);
   return [
-    [{ text: 'service  ', style: 'dim' }, `headgate ${health.version} at ${url}, ${health.status}, up ${up}`],
-    [{ text: 'config   ', style: 'dim' }, `${health.config_path}, ${countText(health.plugins_loaded, 'plugin')}`],
+    field('service', `headgate ${health.version} at ${url}, ${health.status}, up ${up}`),
+    field('config', `${health.config_path}, ${countText(health.plugins_loaded, 'plugin')}`),
   ];
 }
 
@@ -115,18 +110,15 @@ function queueLines(queue: QueueStatus): TerminalLine[] {
   const active = queue.active_jobs
     .slice(0, activeShown)
     .map(({ job_id, plugin, command: name, started_at }): TerminalLine => {
-      return ['           ', `${plugin}.${name} since ${formatAt(started_at)}`, { text: `  ${job_id}`, style: 'dim' }];
+      return ['           ', `${plugin}.${name} since ${formatAt(started_at)}`, dim(`  ${job_id}`)];
     });
   return [
-    [
-      { text: 'now      ', style: 'dim' },
-      `${queued} queued, ${running} running, ${delayed} delayed, ${waiting}${dead} dead; ${busy}`,
-    ],
+    field('now', `${queued} queued, ${running} running, ${delayed} delayed, ${waiting}${dead} dead; ${busy}`),
     ...active,
   ];
 }
 
 function summaryLine({ window, stats }: Summary): TerminalLine {
   const counts = Object.entries(stats).flatMap(([status, count]) => [`${count} `, statusPiece(status), '  ']);
-  return [{ text: `${window}      `, style: 'dim' }, ...counts.slice(0, -1)];
+  return field(window, ...counts.slice(0, -1));
 }

@@ -3,8 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { InvalidArgumentError, Option } from 'commander';
 import { type ClientCall, clientCommand } from '../client/connect.ts';
 import { fetchOverview, type OverviewDocument, settledPerSecond } from '../client/overview.ts';
-import { exitStatus } from '../exit-status.ts';
-import { CommandFailure } from '../failure.ts';
+import { isUnavailable } from '../failure.ts';
 import { parseCount, parseMs } from '../quantity.ts';
 import { type LaneOrder, laneOrders, overviewLine, overviewParts, sortedLanes } from '../terminal/overview.ts';
 
@@ -70,14 +69,10 @@ async function printLines({ options, client, out }: ClientCall<Options>): Promis
       if (--left === 0) return;
     } catch (error) {
       // Any failure of the first overview ends the command. Later, the command tries again if the service is unavailable.
-      if (before === null || !isAway(error)) throw error;
+      if (before === null || !isUnavailable(error)) throw error;
       if (!isLost) out.note(`no answer (${error.message}); trying again`);
       isLost = true;
     }
     await pause(Math.max(0, askedMs + options.interval - performance.now()));
   }
-}
-
-function isAway(error: unknown): error is CommandFailure {
-  return error instanceof CommandFailure && error.exitStatus === exitStatus.unavailable;
 }

@@ -4,6 +4,7 @@ import { Option } from 'commander';
 import { scopes } from '../../config/section/scope.ts';
 import type { Client } from '../client/client.ts';
 import { clientCommand } from '../client/connect.ts';
+import { gather } from '../quantity.ts';
 
 type UiCode = { readonly code: string; readonly path: string; readonly expires_at: string };
 type UiOptions = { readonly scope?: readonly string[]; readonly open: boolean };
@@ -15,7 +16,7 @@ export const uiCommand = clientCommand<UiOptions>({
   options: [
     new Option('--scope <scope>', 'a scope of the session; can be repeated (default: all scopes of the token)')
       .choices(scopes)
-      .argParser((scope: string, earlier: readonly string[] = []) => [...earlier, scope]),
+      .argParser(gather),
     new Option('--no-open', 'only print the address'),
   ],
   async run({ client, options, io, out }) {

@@ -35,12 +35,8 @@ const secretSet = vaultChange<SetOptions>('/vault/secret', {
   ],
   async body({ options: { grant, grants, pattern, keepValue }, io }) {
     if (!grants && grant !== undefined) throw usageFailure('--grant and --no-grants exclude each other');
-    const authorized = grants ? grant : [];
-    return {
-      ...(pattern !== 'auto' && !keepValue && { value: await readSecret(io, 'value') }),
-      ...(authorized !== undefined && { authorized_principals: authorized }),
-      ...(pattern !== undefined && { pattern }),
-    };
+    const value = pattern !== 'auto' && !keepValue ? await readSecret(io, 'value') : undefined;
+    return { value, authorized_principals: grants ? grant : [], pattern };
   },
 });
 

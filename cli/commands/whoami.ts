@@ -1,7 +1,7 @@
 // The command `headgate whoami`, which prints the name, the scopes and the expiry of the token that the command line
 // uses.
 import { clientCommand } from '../client/connect.ts';
-import type { TerminalLine } from '../terminal/text.ts';
+import { field } from '../terminal/text.ts';
 import { formatAt } from '../terminal/time.ts';
 
 type Whoami = {
@@ -17,11 +17,10 @@ export const whoamiCommand = clientCommand({
   async run({ client, out }) {
     const whoami = await client.get<Whoami>('/whoami', { name: true, scopes: true, expires_at: true });
     const { name, scopes, expires_at: expiresAt } = whoami;
-    const row = (label: string, text: string): TerminalLine => [{ text: label.padEnd(9), style: 'dim' }, text];
     await out.answer(whoami, () => [
-      row('token', `${name ?? 'without a name'}, at ${client.url}`),
-      row('scopes', scopes.length === 0 ? 'none' : scopes.join(' ')),
-      row('expires', expiresAt === null ? 'never' : formatAt(expiresAt)),
+      field('token', `${name ?? 'without a name'}, at ${client.url}`),
+      field('scopes', scopes.length === 0 ? 'none' : scopes.join(' ')),
+      field('expires', expiresAt === null ? 'never' : formatAt(expiresAt)),
     ]);
   },
 });

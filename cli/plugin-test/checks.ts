@@ -17,7 +17,7 @@ export type CheckFinding = {
   readonly detail: string;
 };
 
-export type Plan = {
+type Plan = {
   readonly plugin: HostedPlugin;
   /** The plugin without its input schemas, to test how its code handles any payload. */
   readonly bare: HostedPlugin;

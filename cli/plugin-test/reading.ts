@@ -8,7 +8,7 @@ import type { HostedPlugin } from '../../runtime/host/wire/plugin-host.ts';
 import { makeSchemaCompiler } from '../../runtime/json-schema.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
 
-export type PluginRead =
+type PluginRead =
   /** `bare`: a second instance without input schemas. */
   | { readonly ok: true; readonly plugin: HostedPlugin; readonly bare: HostedPlugin }
   /** One line for each problem. */

@@ -15,7 +15,7 @@ export type NewFile = {
  * Creates the directory and its missing parents, one at a time. With `recursive`, mkdir never returns where no
  * directory can be created, such as below /proc. Throws system errors.
  */
-export function makeDirectories(path: string): void {
+function makeDirectories(path: string): void {
   if (existsSync(path)) return;
   makeDirectories(dirname(path));
   mkdirSync(path);

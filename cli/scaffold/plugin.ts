@@ -3,38 +3,30 @@ import type { NewFile } from './files.ts';
 import { pythonFiles } from './python.ts';
 import { typescriptFiles } from './typescript.ts';
 
-export const runtimes = ['worker', 'typescript', 'process'] as const;
-export type ScaffoldRuntime = (typeof runtimes)[number];
+/** A kind of plugin. `head`: the manifest's lines about the runtime. `test`: the command line that tests it, run in its directory. */
+type Kind = { readonly head: string; readonly files: (name: string) => readonly NewFile[]; readonly test: string };
 
-/** `files` are the files of the plugin's directory; `test` is the command line that tests the plugin when run in that directory. */
-export type NewPlugin = { readonly files: readonly NewFile[]; readonly test: string };
+const kinds = {
+  worker: { head: 'runtime: worker\nentrypoint: index.mjs', files: workerFiles, test: 'node --test' },
+  typescript: {
+    head: 'runtime: worker\nentrypoint: index.ts',
+    files: typescriptFiles,
+    test: 'headgate plugin test .',
+  },
+  process: {
+    head: 'runtime: process\nmode: persistent\nentrypoint: main.py',
+    files: pythonFiles,
+    test: 'python3 -B -m unittest',
+  },
+} as const satisfies { readonly [runtime: string]: Kind };
+export type ScaffoldRuntime = keyof typeof kinds;
+export const runtimes = Object.keys(kinds);
 
-export function newPlugin(name: string, runtime: ScaffoldRuntime): NewPlugin {
+/** The files of a plugin's directory, and the command line that tests the plugin when run in that directory. */
+export function newPlugin(name: string, runtime: ScaffoldRuntime) {
   const payload = { path: 'payloads/handle.json', text: '{ "name": "Ada" }\n' };
-  const { head, files, test } = partsOf(name, runtime);
-  return { files: [manifest(name, head), ...files, payload], test };
-}
-
-/** `head`: the manifest's lines about the runtime. */
-type Parts = { readonly head: string; readonly files: readonly NewFile[]; readonly test: string };
-
-function partsOf(name: string, runtime: ScaffoldRuntime): Parts {
-  switch (runtime) {
-    case 'worker':
-      return { head: 'runtime: worker\nentrypoint: index.mjs', files: workerFiles(name), test: 'node --test' };
-    case 'typescript':
-      return {
-        head: 'runtime: worker\nentrypoint: index.ts',
-        files: typescriptFiles(name),
-        test: 'headgate plugin test .',
-      };
-    case 'process':
-      return {
-        head: 'runtime: process\nmode: persistent\nentrypoint: main.py',
-        files: pythonFiles(name),
-        test: 'python3 -B -m unittest',
-      };
-  }
+  const { head, files, test } = kinds[runtime];
+  return { files: [manifest(name, head), ...files(name), payload], test };
 }
 
 function manifest(name: string, head: string): NewFile {

@@ -1,8 +1,8 @@
 // A new plugin in TypeScript. The plugin needs no package, because it contains a copy of the types of headgate, and
 // types are removed when the plugin is loaded.
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
+import { installation, version } from '../version.ts';
 import type { NewFile } from './files.ts';
 
 export function typescriptFiles(name: string): NewFile[] {
@@ -44,9 +44,7 @@ export const handle: Handler<Payload, Config> = ({ event, config }, { log }) => 
 
 /** The content of headgate-plugin.d.ts: the types of `headgate/plugin` in this version, as a module declaration. */
 function declarations(): string {
-  const file = createRequire(import.meta.url).resolve('headgate/package.json');
-  const { version } = JSON.parse(readFileSync(file, 'utf8')) as { readonly version: string };
-  const types = readFileSync(join(dirname(file), 'dist/runtime/host/api/plugin-api.d.ts'), 'utf8');
+  const types = readFileSync(join(installation, 'dist/runtime/host/api/plugin-api.d.ts'), 'utf8');
   const inside = types
     .trimEnd()
     .split('\n')

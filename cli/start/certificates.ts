@@ -13,7 +13,7 @@ import { type ListenerCertificate, leftBehind } from '../../service/doctor/certi
 /** The time between two checks of the certificate and key files for changes. */
 export const certificateCheckMs = 60_000;
 
-export type TlsListener = Pick<Server, 'served' | 'renew'>;
+type TlsListener = Pick<Server, 'served' | 'renew'>;
 
 export class ServedCertificates {
   readonly #log: Logger;

@@ -51,13 +51,8 @@ async function main(): Promise<number> {
 async function demonstrate({ url, local }: Started, out: Output): Promise<number> {
   const client = new Client({ url: url!, tokens: [local!.token], tokenHint: null });
   await say(out, `headgate is up at ${url}; running the pipeline ${pipeline} on ${root}`);
-  const { job_id: id } = await client.post<{ job_id: string }>(
-    `/pipeline/${pipeline}?async=true`,
-    { job_id: true },
-    {
-      payload: { root },
-    },
-  );
+  const path = `/pipeline/${pipeline}?async=true`;
+  const { job_id: id } = await client.post<{ job_id: string }>(path, { job_id: true }, { payload: { root } });
   const run = await settledJob(client, id, null, out);
   const tree = new JobTree();
   const jobs: TreeJob[] = [];

@@ -1,6 +1,6 @@
 // The HTTP servers in front of the service: the API, the webhook listener, and the listener for metrics. All of them bind their addresses
 // before any of them answers a request.
-import type { Certificates } from '../../config/section/tls.ts';
+import type { Certificates, ListenerName } from '../../config/section/tls.ts';
 import { makeAuthenticate } from '../../http/auth.ts';
 import { serveMetrics } from '../../http/metrics-listener.ts';
 import { perConfig } from '../../http/per-config.ts';
@@ -21,7 +21,7 @@ import type { Service } from '../../service/service.ts';
 import { ServedCertificates } from './certificates.ts';
 import type { WorkLog } from './work-log.ts';
 
-export type HttpListenersOptions = {
+type HttpListenersOptions = {
   /** Returns the service. Must not be called before `start`, because the service is constructed after these listeners. */
   readonly service: () => Service;
   /** The certificates with which the listeners start. */
@@ -36,11 +36,15 @@ export type HttpListenersOptions = {
 export class HttpListeners implements Listeners {
   readonly #options: HttpListenersOptions;
   readonly #certificates: ServedCertificates;
-  #api: Server | null = null;
-  #webhooks: Server | null = null;
-  #metrics: Server | null = null;
-  #serverName: TransportName | null = null;
-  #detail = 'none';
+  /** The server of each listener; null: it is not up. */
+  readonly #servers: { [Name in ListenerName | 'metrics']: Server | null } = {
+    api: null,
+    webhooks: null,
+    metrics: null,
+  };
+  /** The name of the HTTP server in use; null until `start` has chosen the server. */
+  serverName: TransportName | null = null;
+  detail = 'none';
   #onFault: (error: Error) => void = () => {};
 
   constructor(options: HttpListenersOptions) {
@@ -48,27 +52,9 @@ export class HttpListeners implements Listeners {
     this.#certificates = new ServedCertificates(options.log, () => options.service().config, options.onRenewed);
   }
 
-  /** The port of the API; 0 if the API is disabled or not up yet. */
-  get port(): number {
-    return this.#api?.port ?? 0;
-  }
-
-  get webhookPort(): number {
-    return this.#webhooks?.port ?? 0;
-  }
-
-  /** The port of the listener for metrics; 0 if no such listener is up. */
-  get metricsPort(): number {
-    return this.#metrics?.port ?? 0;
-  }
-
-  /** The name of the HTTP server in use; null until `start` has chosen the server. */
-  get serverName(): TransportName | null {
-    return this.#serverName;
-  }
-
-  get detail(): string {
-    return this.#detail;
+  /** The port of a listener; 0 if it is not up. */
+  port(name: ListenerName | 'metrics'): number {
+    return this.#servers[name]?.port ?? 0;
   }
 
   served(): ListenerCertificate[] {
@@ -96,8 +82,8 @@ export class HttpListeners implements Listeners {
     const { certificates, log } = this.#options;
     const { api, webhooks, metrics, state } = this.#options.service().config;
     const { transport, reason } = await chooseTransport(api.server, state.path);
-    this.#serverName = transport.name;
-    this.#detail = reason === null ? transport.name : `${transport.name} (${reason})`;
+    this.serverName = transport.name;
+    this.detail = reason === null ? transport.name : `${transport.name} (${reason})`;
     if (reason !== null) log.warn({ reason }, 'uWebSockets.js cannot be loaded; node:http serves instead');
     const apiListener = api.enabled ? await bind(transport, api.listen, 'api', certificates.api) : null;
     const webhookListener = await bind(transport, webhooks.listen, 'webhooks', certificates.webhooks).catch(error => {
@@ -110,13 +96,13 @@ export class HttpListeners implements Listeners {
         webhookListener.close();
         throw error;
       });
-      this.#metrics = serveMetrics(metricsListener, this.#common('m'));
+      this.#servers.metrics = serveMetrics(metricsListener, this.#common('m'));
     }
-    this.#webhooks = this.#serveWebhooks(webhookListener);
-    this.#certificates.add('webhooks', this.#webhooks);
+    this.#servers.webhooks = this.#serveWebhooks(webhookListener);
+    this.#certificates.add('webhooks', this.#servers.webhooks);
     if (apiListener !== null) {
-      this.#api = this.#serveApi(apiListener);
-      this.#certificates.add('api', this.#api);
+      this.#servers.api = this.#serveApi(apiListener);
+      this.#certificates.add('api', this.#servers.api);
     }
     const died = new Promise<Error>(resolve => {
       this.#onFault = resolve;
@@ -173,9 +159,7 @@ export class HttpListeners implements Listeners {
   async #stop(): Promise<void> {
     const service = this.#options.service();
     await service.drain().catch(() => {});
-    this.#api?.stopListening();
-    this.#webhooks?.stopListening();
-    this.#metrics?.stopListening();
+    for (const server of Object.values(this.#servers)) server?.stopListening();
     service.engine.release();
     // Lets the answers to waiting callers be sent before another part of the service stops.
     await new Promise(resolve => setImmediate(resolve));
@@ -183,8 +167,6 @@ export class HttpListeners implements Listeners {
 
   /** Closes the connections that are still open. Called after every part of the service has been stopped. */
   close(): void {
-    this.#api?.close();
-    this.#webhooks?.close();
-    this.#metrics?.close();
+    for (const server of Object.values(this.#servers)) server?.close();
   }
 }

@@ -19,7 +19,7 @@ export type ServiceAddress = ListenAddress & {
 
 type RunningService = ServiceAddress & { readonly process: ProcessIdentity };
 
-export const addressFile = 'api-address';
+const addressFile = 'api-address';
 
 /** Writes the address of this process to the state directory. Throws system errors. */
 export function leaveAddress(statePath: string, address: ServiceAddress): void {

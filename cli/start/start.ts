@@ -58,14 +58,8 @@ export type Started = {
  * Resolves when the service is up. Throws a `CommandFailure` if the configuration is invalid, if the accepted lock or the local token cannot
  * be read or written, if the backup before an upgrade fails, or if a part of the service cannot start.
  */
-export async function start({
-  path,
-  graceMs,
-  vaultKey,
-  adjust = same => same,
-  startLog = openStartLog(),
-  backsUp = true,
-}: StartOptions): Promise<Started> {
+export async function start(options: StartOptions): Promise<Started> {
+  const { path, graceMs, vaultKey, adjust = same => same, startLog = openStartLog(), backsUp = true } = options;
   const key = vaultKey ?? takeVaultKey(process.env);
   const inspection = await forbidInspection().then(
     () => null,
@@ -91,7 +85,7 @@ export async function start({
     const { host } = config.api.listen;
     const api = listeners.served().find(({ name }) => name === 'api');
     try {
-      leaveAddress(config.state.path, { host, port: listeners.port, ...schemeOf(api?.served.newest) });
+      leaveAddress(config.state.path, { host, port: listeners.port('api'), ...schemeOf(api?.served.newest) });
     } catch (error) {
       log.warn(`cannot write the address of the API for clients: ${(error as Error).message}`);
     }
@@ -168,10 +162,10 @@ export async function start({
   if (stoppedBy !== null) stop();
   else if (isReloadAsked) reload();
   void ended.then(() => listeners.close());
-  const url = config.api.enabled ? urlOf(config.api, listeners.port) : null;
-  const webhooks = urlOf(config.webhooks, listeners.webhookPort);
+  const url = config.api.enabled ? urlOf(config.api, listeners.port('api')) : null;
+  const webhooks = urlOf(config.webhooks, listeners.port('webhooks'));
   const { listen } = config.metrics;
-  const metrics = listen && { metrics: urlOf({ listen }, listeners.metricsPort) };
+  const metrics = listen && { metrics: urlOf({ listen }, listeners.port('metrics')) };
   const plugins = Object.keys(config.plugins).length;
   if (local?.made) log.info({ token_file: local.file }, 'created an API token');
   const about = { store: service.storeId, server: listeners.serverName, workers: config.service.workersMax, plugins };
@@ -230,19 +224,12 @@ function wrongConfiguration(problems: readonly string[]): CommandFailure {
 }
 
 function notStarted(error: Error): CommandFailure {
-  if (error instanceof ListenFault) {
-    return failure(exitStatus.busy, error.code, 'Cannot listen', error.message, error);
-  }
-  if (error instanceof TransportFault) {
-    return failure(exitStatus.config, error.code, 'Not started', error.message, error);
-  }
-  if (error instanceof CertificateFault) {
-    return failure(exitStatus.config, 'certificate_refused', 'Not started', error.message, error);
-  }
-  if (error instanceof StoreHeld) {
-    return failure(exitStatus.busy, 'not_started', 'Not started', error.message, error);
-  }
-  const unknown = isStoreFault(error) ? exitStatus.io : exitStatus.defect;
-  const status = error instanceof ServiceFault ? error.exitStatus : unknown;
-  return failure(status, 'not_started', 'Not started', error.message, error);
+  const because = (status: number, code: string, title = 'Not started') =>
+    failure(status, code, title, error.message, error);
+  if (error instanceof ListenFault) return because(exitStatus.busy, error.code, 'Cannot listen');
+  if (error instanceof TransportFault) return because(exitStatus.config, error.code);
+  if (error instanceof CertificateFault) return because(exitStatus.config, 'certificate_refused');
+  if (error instanceof StoreHeld) return because(exitStatus.busy, 'not_started');
+  if (error instanceof ServiceFault) return because(error.exitStatus, 'not_started');
+  return because(isStoreFault(error) ? exitStatus.io : exitStatus.defect, 'not_started');
 }

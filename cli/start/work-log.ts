@@ -22,7 +22,7 @@ const ends: { readonly [T in ObservationType]?: readonly [level: 'info' | 'warn'
 type LineKind = 'jobs' | 'webhooks' | 'calls' | 'controls';
 type Minute = { lines: number; leftOut: number };
 
-export type WorkLogOptions = {
+type WorkLogOptions = {
   readonly log: Logger;
   /** Returns the settings in force. */
   readonly settings: () => Config['log'];

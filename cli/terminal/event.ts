@@ -1,7 +1,7 @@
 // Formats an event of the event stream as one line.
 import type { StreamEvent } from '../client/event-stream.ts';
 import { type Counts, unsuccessfulText } from '../client/jobs.ts';
-import type { Style, TerminalLine } from './text.ts';
+import { dim, type Style, type TerminalLine } from './text.ts';
 import { formatAt } from './time.ts';
 
 const styles: { readonly [type: string]: Style } = {
@@ -32,11 +32,11 @@ export function eventLine({ type, fields }: StreamEvent): TerminalLine {
   const name = [plugin, command].filter(word => word !== undefined).join('.');
   const rest = Object.entries(more).map(([key, value]) => `${key}=${textOf(value)}`);
   return [
-    { text: typeof at === 'string' ? formatAt(at) : '', style: 'dim' },
+    dim(typeof at === 'string' ? formatAt(at) : ''),
     '  ',
     { text: type.padEnd(typeWidth), style },
     ` ${[name, ...rest].filter(word => word !== '').join(' ')}`,
-    { text: typeof id === 'string' ? `  ${id}` : '', style: 'dim' },
+    dim(typeof id === 'string' ? `  ${id}` : ''),
     worse === null ? '' : { text: `  ${worse}`, style: 'yellow' },
     typeof error === 'string' ? { text: `  ${error}`, style: 'red' } : '',
   ];

@@ -1,9 +1,11 @@
 // Formats groups of failed jobs as a table.
-import type { FailureGroupDocument } from '../client/failures.ts';
+import type { failureJson } from '../../service/json/failures.ts';
 import { sparkline } from './plot.ts';
 import { table } from './table.ts';
 import type { TerminalLine } from './text.ts';
 import { formatAt } from './time.ts';
+
+export type FailureGroupDocument = ReturnType<typeof failureJson>;
 
 const heading = ['FINGERPRINT', 'COUNT', 'LAST 24 HOURS', 'LAST (UTC)', 'WHAT', 'ERROR'];
 

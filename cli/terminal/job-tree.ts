@@ -1,7 +1,7 @@
 // Draws the tree of a job with statuses and durations. If a job has many children, some are drawn and the others counted.
 import { countText } from '../../runtime/text.ts';
-import { type TreeJob, unsuccessfulText } from '../client/jobs.ts';
-import { type Piece, statusPiece, type TerminalLine } from './text.ts';
+import { countsText, type TreeJob, unsuccessfulText } from '../client/jobs.ts';
+import { dim, statusPiece, type TerminalLine } from './text.ts';
 import { formatMs, spanMs } from './time.ts';
 
 /**
@@ -42,20 +42,17 @@ export class JobTree {
     this.#count++;
     this.#counts.set(job.status, (this.#counts.get(job.status) ?? 0) + 1);
     if (!this.#isKept(job)) return;
-    const ranMs = spanMs(job.started_at, job.completed_at);
     const parent = this.#top === null ? null : (this.#nodes.get(job.parent_job_id ?? '') ?? null);
     const { job_id: id, status } = job;
-    const inside = unsuccessfulText(job);
-    const error = errorOf(job);
     const node: TreeNode = {
       id,
       name: `${job.plugin}.${job.command}`,
-      inside,
+      inside: unsuccessfulText(job),
       status,
-      ranMs,
+      ranMs: spanMs(job.started_at, job.completed_at),
       isReused: job.reused === true,
       phase: job.phase ?? null,
-      error,
+      error: errorOf(job),
       parent,
       children: [],
       hasFailed: false,
@@ -85,8 +82,7 @@ export class JobTree {
   }
 
   #summary(): TerminalLine {
-    const counts = [...this.#counts].map(([status, count]) => `${count} ${status}`);
-    return [{ text: `${countText(this.#count, 'job')}: ${counts.join(', ')}`, style: 'dim' }];
+    return [dim(`${countText(this.#count, 'job')}: ${countsText(Object.fromEntries(this.#counts))}`)];
   }
 }
 
@@ -103,25 +99,23 @@ function draw(node: TreeNode, first: string, rest: string, choice: TreeOptions, 
     const isLast = child === last;
     draw(child, `${rest}${isLast ? '└─ ' : '├─ '}`, `${rest}${isLast ? '   ' : '│  '}`, choice, lines);
   }
-  if (hidden.length > 0)
-    lines.push([`${rest}└─ `, { text: `… ${hidden.length} more: ${tally(hidden)}`, style: 'dim' }]);
+  if (hidden.length > 0) lines.push([`${rest}└─ `, dim(`… ${hidden.length} more: ${tally(hidden)}`)]);
 }
 
 function lineOf(node: TreeNode, first: string): TerminalLine {
   const { id, name, inside, status, ranMs, isReused, phase, error, children } = node;
   // The error of a run usually repeats the error of a failed job that is drawn below the run.
   const why = children.some(child => child.hasFailed) ? null : error;
-  const took: Piece = ranMs === null ? '' : ` ${formatMs(ranMs)}`;
   return [
     first,
     { text: name, style: 'bold' },
     ' ',
     statusPiece(status),
-    took,
-    ...noteOf(inside),
-    isReused ? { text: ' reused', style: 'dim' } : '',
-    phase === null ? '' : { text: ` ${phase}`, style: 'dim' },
-    { text: `  ${id}`, style: 'dim' },
+    ranMs === null ? '' : ` ${formatMs(ranMs)}`,
+    inside === null ? '' : { text: ` (${inside})`, style: 'yellow' },
+    isReused ? dim(' reused') : '',
+    phase === null ? '' : dim(` ${phase}`),
+    dim(`  ${id}`),
     ...(why === null ? [] : [`  ${why}`]),
   ];
 }
@@ -129,10 +123,6 @@ function lineOf(node: TreeNode, first: string): TerminalLine {
 function errorOf({ result }: TreeJob): string | null {
   const [first = ''] = (result?.error ?? '').split('\n', 1);
   return first === '' ? null : first.length <= errorCharsMax ? first : `${first.slice(0, errorCharsMax)}…`;
-}
-
-function noteOf(inside: string | null): TerminalLine & readonly unknown[] {
-  return inside === null ? [] : [{ text: ` (${inside})`, style: 'yellow' }];
 }
 
 /**
@@ -156,5 +146,5 @@ function tally(nodes: readonly TreeNode[]): string {
   for (const { status } of nodes) counts.set(status, (counts.get(status) ?? 0) + 1);
   const times = nodes.flatMap(({ ranMs }) => ranMs ?? []).sort((a, b) => a - b);
   const span = times.length === 0 ? '' : `, ${formatMs(times[0]!)} to ${formatMs(times.at(-1)!)}`;
-  return [...counts].map(([status, count]) => `${count} ${status}`).join(', ') + span;
+  return countsText(Object.fromEntries(counts)) + span;
 }

@@ -38,19 +38,9 @@ class Drawing {
 
   /** Draws the phases: `on_failure` branches off after the steps, and `finally` follows both. */
   phases({ onFailure, finally: last }: PipelineDefinition, from: OpenArrows): OpenArrows {
-    const failed = onFailure
-      ? this.sequence(
-          onFailure,
-          from.map(end => labelled(end, 'on_failure')),
-        )
-      : [];
+    const failed = onFailure ? this.sequence(onFailure, labelled(from, 'on_failure')) : [];
     const ends = [...from, ...failed];
-    return last
-      ? this.sequence(
-          last,
-          ends.map(end => labelled(end, 'finally')),
-        )
-      : ends;
+    return last ? this.sequence(last, labelled(ends, 'finally')) : ends;
   }
 
   sequence(steps: readonly Step[], from: OpenArrows): OpenArrows {
@@ -94,13 +84,13 @@ class Drawing {
     const what = step.kind === 'uses' ? `${step.instance}.${step.command}` : `call ${step.pipeline}`;
     const text = quoted([step.id, what, ...traits(step)].join('\n'));
     const node = this.node(step.kind === 'uses' ? `[${text}]` : `[[${text}]]`);
-    this.connect(step.foreach === null ? from : from.map(end => labelled(end, 'each')), node);
+    this.connect(step.foreach === null ? from : labelled(from, 'each'), node);
     return [{ node, label: '' }];
   }
 }
 
-function labelled(end: OpenArrows[number], label: string): OpenArrows[number] {
-  return { ...end, label: [end.label, label].filter(Boolean).join(', ') };
+function labelled(arrows: OpenArrows, label: string): OpenArrows {
+  return arrows.map(arrow => ({ ...arrow, label: [arrow.label, label].filter(Boolean).join(', ') }));
 }
 
 function traits(step: Extract<Step, { kind: 'uses' | 'call' }>): string[] {

@@ -4,7 +4,7 @@ import { pauseLines } from '../client/pauses.ts';
 import { failureGroupLines } from './failures.ts';
 import { sparkline } from './plot.ts';
 import { table } from './table.ts';
-import { type Piece, statusPiece, type TerminalLine } from './text.ts';
+import { dim, field, type Piece, statusPiece, type TerminalLine } from './text.ts';
 import { formatAt, formatMs, msOf, spanMs } from './time.ts';
 
 /** The columns by which lanes can be sorted. */
@@ -45,7 +45,7 @@ export function overviewLine(overview: OverviewDocument, perSecond: number | nul
     ...(pauses.length > 0 ? [`${pauses.length} paused`] : []),
     ...(last ? [`last failure ${last.plugin}.${last.command}: ${last.count} × ${last.pattern}`] : []),
   ];
-  return [{ text: secondOf(at), style: 'dim' }, `  ${parts.join('  ')}`];
+  return [dim(secondOf(at)), `  ${parts.join('  ')}`];
 }
 
 /** The parts of a screen. `lanes` and `failures` each begin with a heading. */
@@ -80,22 +80,16 @@ function headLines(
   const busy = `${Math.round(queue.utilization * 100)} % of ${queue.max_workers} workers busy`;
   const jobs = Object.entries(counts).flatMap(([status, count]) => [`${count} `, statusPiece(status), '  ']);
   return [
-    row('jobs', ...jobs.slice(0, -1)),
-    row('queue', `${waiting.join(', ')}; ${oldest === null ? 'no job waits' : `oldest ${ageText(oldest, at)}`}`),
-    row(
+    field('jobs', ...jobs.slice(0, -1)),
+    field('queue', `${waiting.join(', ')}; ${oldest === null ? 'no job waits' : `oldest ${ageText(oldest, at)}`}`),
+    field(
       'work',
       `${now}${rateText(recent.per_second)}/s in ${formatMs(recent.seconds * 1000)}, ${failedText(recent.error_rate)}; ${busy}`,
     ),
-    row('times', p95Text(recent)),
-    row('hour', { text: sparkline(trend.settled), style: 'cyan' }, `  ${Math.max(...trend.settled)}/min`),
+    field('times', p95Text(recent)),
+    field('hour', { text: sparkline(trend.settled), style: 'cyan' }, `  ${Math.max(...trend.settled)}/min`),
     ...pauseLines(pauses),
   ];
-}
-
-const labelColumns = 9;
-
-function row(label: string, ...pieces: readonly Piece[]): TerminalLine {
-  return [{ text: label.padEnd(labelColumns), style: 'dim' }, ...pieces];
 }
 
 function laneLines({ captured_at: at }: OverviewDocument, lanes: readonly LaneDocument[]): TerminalLine[] {
@@ -135,7 +129,7 @@ function failureRow({ completed_at: at, plugin, command, status, job_id: id, las
   const [first = ''] = (error ?? '').split('\n', 1);
   const characters = [...first];
   const cut = characters.length <= errorCharactersMax ? first : `${characters.slice(0, errorCharactersMax).join('')}…`;
-  return [secondOf(at), `${plugin}.${command}`, statusPiece(status), cut, { text: id, style: 'dim' } as const];
+  return [secondOf(at), `${plugin}.${command}`, statusPiece(status), cut, dim(id)];
 }
 
 /** The time without a fraction of the second. */

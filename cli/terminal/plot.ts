@@ -18,11 +18,7 @@ export function densityStrip(buckets: readonly { readonly count: number; readonl
 
 /** A bar on a scale from 0 to `most`: full up to the first mark, lighter up to the second, and still lighter up to the third. */
 export function percentileBar(marks: readonly [number, number, number], most: number, columns: number): string {
-  const [first, second, third] = marks.map(mark => (most <= 0 ? 0 : Math.round((mark / most) * columns))) as [
-    number,
-    number,
-    number,
-  ];
+  const [first = 0, second = 0, third = 0] = marks.map(mark => (most <= 0 ? 0 : Math.round((mark / most) * columns)));
   return `${'█'.repeat(first)}${'▓'.repeat(second - first)}${'░'.repeat(third - second)}`;
 }
 

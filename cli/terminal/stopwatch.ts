@@ -15,7 +15,7 @@ import {
 } from '../client/stopwatch.ts';
 import { percentileBar, sparkline } from './plot.ts';
 import { table } from './table.ts';
-import type { Piece, TerminalLine } from './text.ts';
+import { dim, type Piece, type TerminalLine } from './text.ts';
 import { formatMs, formatUs, msOf } from './time.ts';
 
 const barColumns = 24;
@@ -39,7 +39,7 @@ export function figureLines(document: StopwatchDocument): TerminalLine[] {
   return [
     title,
     ...table(['STEP', 'COUNT', 'P50', 'P95', 'P99', 'MAX', 'P50 P95 P99', `P95 OVER ${window}`], rows),
-    dim(idle > 0 ? `${scale}; ${idle} without samples` : scale),
+    [dim(idle > 0 ? `${scale}; ${idle} without samples` : scale)],
   ];
 }
 
@@ -57,13 +57,8 @@ export function seriesLines(document: StopwatchDocument): TerminalLine[] {
   if (measured.length === 0) return [title, 'no measurements'];
   const minutes = document.bucket_minutes ?? 1;
   const heading = ['STEP', '', `EACH COLUMN ${formatMs(minutes * 60_000)}`, 'MOST'];
-  return [
-    title,
-    ...table(
-      heading,
-      measured.flatMap(step => courseRows(step, document)),
-    ),
-  ];
+  const rows = measured.flatMap(step => courseRows(step, document));
+  return [title, ...table(heading, rows)];
 }
 
 function courseRows({ step, series = [], exemplars = [] }: MeasuredStep, document: StopwatchDocument): Piece[][] {
@@ -100,7 +95,7 @@ export function comparisonLines({ plugin, before, after, steps }: Comparison): T
   return [
     title,
     ...table(['STEP', 'COUNT', 'P50', 'P95', 'P99'], measured.map(comparedRow)),
-    dim(`▲ ▼ at least ${rule}, with ${samplesBeyondMin} or more samples beyond the percentile in both windows`),
+    [dim(`▲ ▼ at least ${rule}, with ${samplesBeyondMin} or more samples beyond the percentile in both windows`)],
   ];
 }
 
@@ -139,8 +134,4 @@ function titleOf({ plugin, window, from, to }: StopwatchDocument): TerminalLine 
 function rangeText({ from, to }: TimeRange): string {
   const [begin, end] = [from, to].map(at => at.slice(0, 16).replace('T', ' '));
   return `${begin} to ${end} (UTC)`;
-}
-
-function dim(text: string): TerminalLine {
-  return [{ text, style: 'dim' }];
 }

@@ -48,6 +48,15 @@ export function writeLine(line: TerminalLine, hasColours: boolean): string {
     .join('');
 }
 
+/** A line that begins with a label; the labels of neighbouring lines have the same width. */
+export function field(label: string, ...pieces: readonly Piece[]): readonly Piece[] {
+  return [dim(label.padEnd(9)), ...pieces];
+}
+
+export function dim(text: string): Piece {
+  return { text, style: 'dim' };
+}
+
 export function textOf(piece: Piece): string {
   return typeof piece === 'string' ? piece : piece.text;
 }

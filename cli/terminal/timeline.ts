@@ -3,13 +3,12 @@ import { countText } from '../../runtime/text.ts';
 import type { TimelineDocument } from '../../service/json/timeline.ts';
 import { densityStrip } from './plot.ts';
 import { table } from './table.ts';
-import { type Piece, statusPiece, type TerminalLine } from './text.ts';
+import { dim, statusPiece, type TerminalLine } from './text.ts';
 import { formatAt, formatUs } from './time.ts';
 
 type TimelineStep = TimelineDocument['steps'][number];
 type Named = Pick<TimelineStep, 'pipeline' | 'step' | 'phase' | 'plugin' | 'command'>;
 
-/** The maximum number of slow jobs that are listed. */
 const slowestShown = 5;
 /** The maximum number of failed jobs that are listed for each step. */
 const failedShown = 3;
@@ -34,7 +33,7 @@ export function timelineLines(timeline: TimelineDocument): TerminalLine[] {
   const scale = `one column is ${formatUs(timeline.bucket_us)}; × marks a failure`;
   return [
     title,
-    ...(steps.length === 0 ? ['no jobs'] : [...table(columns, rows), dim(scale)]),
+    ...(steps.length === 0 ? ['no jobs'] : [...table(columns, rows), [dim(scale)]]),
     ...pathLines(timeline),
     ...slowLines(timeline),
     ...failedLines(timeline),
@@ -52,7 +51,7 @@ function pathLines(timeline: TimelineDocument): TerminalLine[] {
     nameOf(step, timeline),
     String(step.jobs),
     ...[step.handing_out_us, step.waiting_us, step.running_us, step.retrying_us].map(formatUs),
-    dimPiece(step.job_id),
+    dim(step.job_id),
   ]);
   const { handing_out_us: handing, waiting_us: waiting, retrying_us: retrying, commit_us: commit } = gaps;
   const total =
@@ -62,7 +61,7 @@ function pathLines(timeline: TimelineDocument): TerminalLine[] {
     '',
     heading(isCut ? 'Critical path (its beginning is missing)' : 'Critical path'),
     ...table(['STEP', 'JOBS', 'HANDING OUT', 'WAITED', 'RAN', 'BETWEEN ATTEMPTS', 'LAST JOB'], rows),
-    dim(total),
+    [dim(total)],
   ];
 }
 
@@ -72,7 +71,7 @@ function slowLines(timeline: TimelineDocument): TerminalLine[] {
   slow.sort((a, b) => b.run_us - a.run_us);
   const rows = slow
     .slice(0, slowestShown)
-    .map(({ name, run_us, status, job_id }) => [name, formatUs(run_us), statusPiece(status), dimPiece(job_id)]);
+    .map(({ name, run_us, status, job_id }) => [name, formatUs(run_us), statusPiece(status), dim(job_id)]);
   return ['', heading('Slowest jobs'), ...table(['STEP', 'RAN', 'STATUS', 'JOB'], rows)];
 }
 
@@ -85,7 +84,7 @@ function failedLines(timeline: TimelineDocument): TerminalLine[] {
     name,
     formatAt(completed_at),
     statusPiece(status),
-    dimPiece(job_id),
+    dim(job_id),
     error,
   ]);
   return ['', heading('First failures'), ...table(['STEP', 'ENDED (UTC)', 'STATUS', 'JOB', 'ERROR'], rows)];
@@ -105,12 +104,4 @@ function failuresIn({ by_status: { failed = 0, timed_out = 0, dead = 0 } }: Time
 
 function heading(text: string): TerminalLine {
   return [{ text, style: 'bold' }];
-}
-
-function dim(text: string): TerminalLine {
-  return [dimPiece(text)];
-}
-
-function dimPiece(text: string): Piece {
-  return { text, style: 'dim' };
 }

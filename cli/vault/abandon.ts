@@ -15,13 +15,13 @@ import { hasRecords } from '../../actors/vault/vault.ts';
 import { nextKeyFile } from '../../config/key-file.ts';
 import { openStore } from '../../runtime/store/ledger-store.ts';
 import type { Store } from '../../runtime/store/store.ts';
-import { VaultCommandError, type VaultLocation, withStore } from './offline.ts';
+import { type VaultLocation, vaultRefusal, withStore } from './offline.ts';
 
 /** The maximum number of records that one commit copies. */
 const copiedMax = 10_000;
 
 /** The new paths of the records and of the key file. Null: there were no records, or no key file. */
-export type Abandoned = { readonly records: string | null; readonly keyFile: string | null };
+type Abandoned = { readonly records: string | null; readonly keyFile: string | null };
 
 /**
  * Abandons the vault. A crash leaves the vault either unchanged or abandoned. In the second case, the next start of the service, or the next
@@ -59,13 +59,11 @@ export function* abandonSteps(store: Store, place: VaultLocation, nowMs: number)
 
 function planned(store: Store, { statePath, keys }: VaultLocation, nowMs: number): Abandonment {
   if (keys.variable !== undefined) {
-    throw new VaultCommandError(
-      `unset ${keyVariable} first, here and for the service: it is the key of the vault to abandon`,
-    );
+    throw vaultRefusal(`unset ${keyVariable} first, here and for the service: it is the key of the vault to abandon`);
   }
   const isHere = hasRecords(store);
   const isKey = existsSync(keys.file) || existsSync(nextKeyFile(keys.file));
-  if (!isHere && !isKey) throw new VaultCommandError(`there is no vault in ${statePath}, and no key file ${keys.file}`);
+  if (!isHere && !isKey) throw vaultRefusal(`there is no vault in ${statePath}, and no key file ${keys.file}`);
   if (isKey) assertWritable(dirname(keys.file));
   const { name, records } = abandonedPaths(statePath, nowMs);
   const keyFile = { from: keys.file, to: join(dirname(keys.file), `${name}.key`) };
@@ -81,7 +79,7 @@ function assertWritable(directory: string): void {
     accessSync(directory, constants.W_OK);
   } catch (error) {
     const reason = (error as Error).message;
-    throw new VaultCommandError(
+    throw vaultRefusal(
       `the key file cannot be renamed (${reason}): make its directory writable, or move the file away`,
     );
   }

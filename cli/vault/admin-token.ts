@@ -2,20 +2,18 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { closeWith, heldVault, type VaultLocation, withHeldStore } from './offline.ts';
 
-export type MintedToken = { readonly token: string; readonly digest: Uint8Array };
-
-export function mintAdminToken(): MintedToken {
+export function mintAdminToken(): { readonly token: string; readonly digest: Uint8Array } {
   const token = `hga_${randomBytes(32).toString('base64url')}`;
   return { token, digest: createHash('sha256').update(token).digest() };
 }
 
 /**
- * Replaces a lost admin token with a new one as soon as `show` has resolved. Until then the old token is valid. Throws VaultCommandError if
+ * Replaces a lost admin token with a new one as soon as `show` has resolved. Until then the old token is valid. Throws a `vaultRefusal` if
  * there is no vault, or if it does not open.
  */
 export function resetAdminToken(place: VaultLocation, show: (token: string) => Promise<void>): Promise<void> {
   return withHeldStore(place, async store => {
-    const { vault } = heldVault(store, place.keys);
+    const vault = heldVault(store, place.keys);
     const { token, digest } = mintAdminToken();
     await show(token);
     const batch = store.batch();

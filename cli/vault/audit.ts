@@ -14,18 +14,14 @@ import { isKeyring, openKeyring } from '../../actors/vault/vault.ts';
 import { nextKeyFile } from '../../config/key-file.ts';
 import { hasLedger, openReaderBeside } from '../../runtime/store/ledger-store.ts';
 import type { Reader } from '../../runtime/store/store.ts';
-import { noVault, VaultCommandError, type VaultLocation } from './offline.ts';
+import { noVault, type VaultLocation, vaultRefusal } from './offline.ts';
 
 const jobActor = 'job:';
 
 export type AuditLine = { readonly seq: number } & AuditRecord;
 
 export type AuditFilter = {
-  readonly op?: string | undefined;
-  readonly actor?: string | undefined;
-  readonly principal?: string | undefined;
-  readonly secret?: string | undefined;
-  readonly outcome?: string | undefined;
+  readonly [Field in 'op' | 'actor' | 'principal' | 'secret' | 'outcome']?: string | undefined;
 };
 
 /**
@@ -35,7 +31,7 @@ export type AuditFilter = {
 export type AuditPages = Generator<readonly AuditLine[], string | null, void>;
 
 /**
- * Reads the trail in the ledger. Throws VaultCommandError before the first page if there is no vault, or if the vault does not open.
+ * Reads the trail in the ledger. Throws a `vaultRefusal` before the first page if there is no vault, or if the vault does not open.
  */
 export function* readAudit(place: VaultLocation, filter: AuditFilter): AuditPages {
   const { keys } = place;
@@ -47,10 +43,10 @@ export function* readAudit(place: VaultLocation, filter: AuditFilter): AuditPage
   }
 }
 
-/** Opens the ledger for reading; a service may be running on it. Throws VaultCommandError if there is no ledger. */
+/** Opens the ledger for reading; a service may be running on it. Throws a `vaultRefusal` if there is no ledger. */
 export function openBeside({ statePath }: VaultLocation): Reader & { close(): void } {
   if (!hasLedger(statePath))
-    throw new VaultCommandError(`${statePath} is not a state directory: its data.mdb is missing or empty`);
+    throw vaultRefusal(`${statePath} is not a state directory: its data.mdb is missing or empty`);
   return openReaderBeside(statePath);
 }
 
@@ -112,7 +108,7 @@ export function keyringReader(reader: Reader, keys: VaultLocation['keys']): () =
   return () => {
     const found = sources.map(source => openKeyring(reader, readUnlock(source)));
     const keyring = found.find(isKeyring);
-    if (!keyring) throw new VaultCommandError((found[0] as string | null) ?? noVault);
+    if (!keyring) throw vaultRefusal((found[0] as string | null) ?? noVault);
     return keyring;
   };
 }

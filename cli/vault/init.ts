@@ -12,9 +12,9 @@ import { nextKeyFile } from '../../config/key-file.ts';
 import { makeDirectory } from '../../runtime/durable-file.ts';
 import type { Store } from '../../runtime/store/store.ts';
 import { mintAdminToken } from './admin-token.ts';
-import { auditCommand, closeWith, VaultCommandError, type VaultLocation, withHeldStore, withStore } from './offline.ts';
+import { auditCommand, closeWith, type VaultLocation, vaultRefusal, withHeldStore, withStore } from './offline.ts';
 
-export type CreatedVault = {
+type CreatedVault = {
   readonly adminToken: string;
   /** The file of the unlock key; null if the key is in the environment. */
   readonly keyFile: string | null;
@@ -47,20 +47,20 @@ export function showAndInit(place: VaultLocation, show: (made: CreatedVault) => 
 }
 
 /**
- * Prepares a vault. Throws VaultCommandError if there is a vault already, if its key file would replace an existing file, or if the key in the
+ * Prepares a vault. Throws a `vaultRefusal` if there is a vault already, if its key file would replace an existing file, or if the key in the
  * environment cannot be used. After a crash there is no vault, or a complete one.
  */
 function prepare(store: Store, place: VaultLocation): PreparedVault {
   const { file, variable } = place.keys;
-  if (hasRecords(store)) throw new VaultCommandError(`${place.statePath} already has a vault`);
+  if (hasRecords(store)) throw vaultRefusal(`${place.statePath} already has a vault`);
   const isFile = variable === undefined;
   if (isFile && existsSync(file)) {
-    throw new VaultCommandError(
+    throw vaultRefusal(
       `${file} already exists and is not overwritten: restore the ledger that belongs to it, or run "headgate vault abandon"`,
     );
   }
   const unlockKey = isFile ? randomBytes(keyBytes) : readUnlockKey(place.keys);
-  if (typeof unlockKey === 'string') throw new VaultCommandError(unlockKey);
+  if (typeof unlockKey === 'string') throw vaultRefusal(unlockKey);
   if (isFile) {
     makeDirectory(dirname(file), 0o700);
     writeNextKey(file, unlockKey);

@@ -6,12 +6,16 @@ import { openVault, type Vault } from '../../actors/vault/vault.ts';
 import type { Config } from '../../config/config.ts';
 import { assertUser, type LedgerStore, openStore } from '../../runtime/store/ledger-store.ts';
 import type { Batch } from '../../runtime/store/store.ts';
+import { exitStatus } from '../exit-status.ts';
+import { type CommandFailure, failure } from '../failure.ts';
 
 /** The state directory of a vault, and the source of its unlock key. */
 export type VaultLocation = { readonly statePath: string; readonly keys: KeySource };
 
-/** Thrown if the command cannot be carried out; the message says why. */
-export class VaultCommandError extends Error {}
+/** The failure of a command that cannot be carried out. `why` is its message. */
+export function vaultRefusal(why: string): CommandFailure {
+  return failure(exitStatus.failed, 'vault_refused', 'Not done', why);
+}
 
 export function placeOf(config: Config, env: NodeJS.ProcessEnv): VaultLocation {
   return { statePath: config.state.path, keys: { file: config.vault.keyFile, variable: env[keyVariable] } };
@@ -53,19 +57,16 @@ function holdStore({ statePath, keys }: VaultLocation): LedgerStore {
 
 export const noVault = 'there is no vault: create one with "headgate vault init"';
 
-export type OpenVaultOfStore = { readonly vault: Vault; readonly unlockKey: Uint8Array };
-
-/** Opens the vault of the store. Throws VaultCommandError if there is no vault, or if the vault or one of its records does not open. */
-export function heldVault(store: LedgerStore, keys: KeySource): OpenVaultOfStore {
-  const unlock = readUnlock(keys);
-  const opening = openVault(store, unlock, randomBytes);
-  if (opening.kind === 'absent') throw new VaultCommandError(noVault);
-  if (opening.kind === 'sealed') throw new VaultCommandError(`the vault does not open: ${opening.problems.join('; ')}`);
+/** Opens the vault of the store. Throws a `vaultRefusal` if there is no vault, or if the vault or one of its records does not open. */
+export function heldVault(store: LedgerStore, keys: KeySource): Vault {
+  const opening = openVault(store, readUnlock(keys), randomBytes);
+  if (opening.kind === 'absent') throw vaultRefusal(noVault);
+  if (opening.kind === 'sealed') throw vaultRefusal(`the vault does not open: ${opening.problems.join('; ')}`);
   const { vault, problems } = opening;
   if (problems.length > 0) {
-    throw new VaultCommandError(`records of the vault do not open: ${problems.join('; ')}; ${damageRemedy}`);
+    throw vaultRefusal(`records of the vault do not open: ${problems.join('; ')}; ${damageRemedy}`);
   }
-  return { vault, unlockKey: unlock.key as Uint8Array };
+  return vault;
 }
 
 /** Adds an audit record of the command to the batch, and the keyring and the table of contents of the vault if they changed. */

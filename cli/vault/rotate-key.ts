@@ -16,7 +16,7 @@ export function assertOpens(place: VaultLocation): void {
 export function rotateKey(place: VaultLocation, unlockKey: Uint8Array): void {
   const { file, variable } = place.keys;
   withStore(place, store => {
-    const { vault } = heldVault(store, place.keys);
+    const vault = heldVault(store, place.keys);
     if (variable === undefined) writeNextKey(file, unlockKey);
     const { auditKeys, auditEnd } = vault.keyring;
     const next = { from: auditEnd.seq + 1, key: randomBytes(keyBytes) };

@@ -26,13 +26,13 @@ import {
   openBeside,
   wantedBy,
 } from './audit.ts';
-import { VaultCommandError, type VaultLocation } from './offline.ts';
+import { type VaultLocation, vaultRefusal } from './offline.ts';
 
 const chunkBytes = 1 << 16;
 /** The maximum length of a line, far above the longest record. */
 const lineBytesMax = 16 * 2 ** 20;
 
-export type Exported = {
+type Exported = {
   readonly first: number;
   readonly last: number;
   readonly records: number;
@@ -40,12 +40,12 @@ export type Exported = {
 
 /**
  * Verifies the whole trail, and writes the records that precede the first one at or after `beforeUs` into a new file. Resolves with null,
- * and writes no file, if there are no such records. The file gets its name when it is complete on disk. If the trail is broken, throws
- * VaultCommandError and leaves no file.
+ * and writes no file, if there are no such records. The file gets its name when it is complete on disk. If the trail is broken, throws a
+ * `vaultRefusal` and leaves no file.
  */
 export async function exportTrail(place: VaultLocation, file: string, beforeUs: number): Promise<Exported | null> {
   const path = resolve(file);
-  if (existsSync(path)) throw new VaultCommandError(`${file} already exists and is not overwritten`);
+  if (existsSync(path)) throw vaultRefusal(`${file} already exists and is not overwritten`);
   const partial = join(dirname(path), `.${basename(path)}.partial`);
   const reader = openBeside(place);
   try {
@@ -76,7 +76,7 @@ async function writeSegment(
   const pages = entryPages(reader, currentKeyring);
   for (let step = pages.next(); ; step = pages.next()) {
     if (step.done) {
-      if (step.value !== null) throw new VaultCommandError(`the audit trail is broken: ${step.value}`);
+      if (step.value !== null) throw vaultRefusal(`the audit trail is broken: ${step.value}`);
       break;
     }
     let lines = '';
@@ -84,7 +84,7 @@ async function writeSegment(
       isOver ||= recordOf(entry).at >= beforeUs;
       if (isOver) break;
       if (entry.seq !== end.seq + 1)
-        throw new VaultCommandError('the service pruned the trail during the export: run the command again');
+        throw vaultRefusal('the service pruned the trail during the export: run the command again');
       lines += entryLine(entry);
       end = { seq: entry.seq, code: entry.code };
     }
@@ -159,8 +159,7 @@ function* linePages(file: string): Generator<readonly string[], void, void> {
       if (end > 0) yield rest.toString('utf8', 0, end).replace(/\n$/, '').split('\n');
       if (bytes === 0) return;
       rest = rest.subarray(end);
-      if (rest.length > lineBytesMax)
-        throw new VaultCommandError(`${file}: a line is longer than ${lineBytesMax} bytes`);
+      if (rest.length > lineBytesMax) throw vaultRefusal(`${file}: a line is longer than ${lineBytesMax} bytes`);
     }
   } finally {
     closeSync(handle);

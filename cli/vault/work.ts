@@ -1,4 +1,5 @@
 // The common part of the commands that work on the vault in the state directory: finds the vault, and reports why a command failed.
+import { unlessHeld } from '../backups/stopped.ts';
 import { readConfiguration } from '../configuration.ts';
 import { exitStatus } from '../exit-status.ts';
 import { failure } from '../failure.ts';
@@ -6,30 +7,15 @@ import type { Io } from '../io.ts';
 import type { Output } from '../output.ts';
 import type { VaultLocation } from './offline.ts';
 
-/**
- * Runs `work` on the vault of the configuration. Throws a `CommandFailure` if `work` throws VaultCommandError, or if another process
- * has locked the state directory.
- */
+/** Runs `work` on the vault of the configuration. Throws a `CommandFailure` if another process has locked the state directory. */
 export async function withVault<T>(
   config: string | undefined,
   io: Io,
   work: (place: VaultLocation) => T | Promise<T>,
 ): Promise<T> {
-  const { placeOf, VaultCommandError } = await import('./offline.ts');
-  const { StoreHeld } = await import('../../runtime/store/owner.ts');
+  const { placeOf } = await import('./offline.ts');
   const place = placeOf(await readConfiguration(config, io), io.env);
-  try {
-    return await work(place);
-  } catch (error) {
-    if (error instanceof VaultCommandError) {
-      throw failure(exitStatus.failed, 'vault_refused', 'Not done', error.message, error);
-    }
-    if (error instanceof StoreHeld) {
-      const detail = `the service must be stopped first: ${place.statePath} is in use by process ${error.holder.pid}`;
-      throw failure(exitStatus.busy, error.code, 'In use', detail, error);
-    }
-    throw error;
-  }
+  return unlessHeld(place.statePath, 'the service must be stopped first', async () => work(place));
 }
 
 /**

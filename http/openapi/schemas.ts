@@ -1,6 +1,6 @@
 // Schemas that several routes or OpenAPI documents share.
 import { phaseNames, statuses } from '../../actors/job/records/job.ts';
-import { type Schema, Type } from '../../runtime/schema-type.ts';
+import { type Properties, type Schema, Type } from '../../runtime/schema-type.ts';
 import { treeJobsMax } from '../../service/json/job.ts';
 
 export const uuid = Type.String({ format: 'uuid' });
@@ -8,21 +8,42 @@ export const instant = Type.String({ format: 'date-time' });
 export const instantOf = (description: string): Schema => Type.String({ format: 'date-time', description });
 export const count = Type.Integer({ minimum: 0 });
 export const counted = (description: string): Schema => Type.Integer({ minimum: 0, description });
-export const nullable = (schema: Schema): Schema => Type.Union([schema, Type.Null()]);
-export const oneOfTexts = (texts: readonly string[]): Schema => Type.Union(texts.map(text => Type.Literal(text)));
+export function nullable(schema: Schema, options?: Schema): Schema {
+  return Type.Union([schema, Type.Null()], options);
+}
+export function oneOfTexts(texts: readonly string[], options?: Schema): Schema {
+  return Type.Union(
+    texts.map(text => Type.Literal(text)),
+    options,
+  );
+}
 export const jobStatus = oneOfTexts(statuses);
+/** The schema of a JSON body: an object that has only these members. */
+export const bodyOf = (members: Properties): Schema => Type.Object(members, { additionalProperties: false });
 
-export const accepted = Type.Object({
+/** The members of the answer to a call that has made a job. */
+export const acceptedMembers = {
   job_id: uuid,
   status: Type.Literal('queued'),
   plugin: Type.String(),
   command: Type.String(),
-});
+};
+export const accepted = Type.Object(acceptedMembers);
+
+/** The numbers of jobs in the queue of the service, by why they wait. */
+export const queueCounts = {
+  queue_depth: counted('Jobs that could run now. Delayed, scheduled, held and paused jobs are not counted.'),
+  running_count: count,
+  delayed_count: counted('Jobs that wait for their next attempt.'),
+  scheduled_count: counted('Delayed jobs and runs, and those that wait in the queue of their schedule.'),
+  held_count: counted('Queued jobs that are not dispatched because their plugin cannot run now.'),
+  paused_count: counted('Queued jobs that a pause holds.'),
+};
 
 /** The schema of the plugin output (docs/contract.md#plugin-output). */
 export const outputSchema = Type.Object(
   {
-    status: Type.Union([Type.Literal('ok'), Type.Literal('error')]),
+    status: oneOfTexts(['ok', 'error']),
     result: Type.Unknown({ description: 'A string or an object; for a run also a list or null.' }),
     error: Type.Optional(Type.String()),
     events: Type.Array(Type.Unknown()),
@@ -72,10 +93,9 @@ export const countsSchema = Type.Optional(
 );
 
 export const phaseSchema = Type.Optional(
-  Type.Union(
-    phaseNames.map(name => Type.Literal(name)),
-    { description: 'The phase of its run that the job belongs to; absent: the main part, or the job is in no run.' },
-  ),
+  oneOfTexts(phaseNames, {
+    description: 'The phase of its run that the job belongs to; absent: the main part, or the job is in no run.',
+  }),
 );
 
 /** The schema of the member `reused` of a job in a tree, or in a list of a tree's jobs. */
@@ -122,7 +142,7 @@ export const runUnfinished = Type.Object({
   message: Type.String(),
 });
 
-export const reasonCharsMax = 500;
+const reasonCharsMax = 500;
 
 export function reasonSchema(description: string): Schema {
   return Type.Optional(Type.String({ minLength: 1, maxLength: reasonCharsMax, description }));

@@ -19,15 +19,8 @@ export function skillsOf(config: Config): object[] {
   return [...commands, ...config.pipelines.map(pipelineSkill)];
 }
 
-function pipelineSkill({
-  name,
-  description,
-  inputSchema,
-  on,
-  onHook,
-  executionMode,
-  timeoutMs,
-}: PipelineDefinition): object {
+function pipelineSkill(pipeline: PipelineDefinition): object {
+  const { name, description, inputSchema, on, onHook, executionMode, timeoutMs } = pipeline;
   const trigger = on ?? onHook;
   return {
     name: `pipeline.${name}`,

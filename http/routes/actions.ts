@@ -2,6 +2,7 @@
 
 import type { IdempotencyKey } from '../../actors/job/protocol.ts';
 import {
+  type ActionPlan,
   actionCommands,
   actionsOpenMax,
   type JobOperation,
@@ -18,50 +19,40 @@ import { Type } from '../../runtime/schema-type.ts';
 import type { CountedSelection } from '../../service/actions.ts';
 import { type ActionRequest, actionsList, requestOf, writeAction } from '../../service/json/action.ts';
 import { timestamp } from '../../service/json/timestamp.ts';
-import { ReadsDown, readsDownDetail } from '../../service/reads/reads.ts';
 import { forbidden } from '../admission.ts';
-import { answerRead } from '../answer.ts';
+import { answerRead, unlessDown } from '../answer.ts';
 import { type Caller, may } from '../auth.ts';
 import { idempotencyOf } from '../idempotency.ts';
-import { instant, jobStatus, nullable, oneOfTexts, reasonSchema, uuid } from '../openapi/schemas.ts';
-import { type HttpProblem, isProblem, mismatchProblem, type ProblemItem, problem } from '../problem.ts';
-import { cursor, integer } from '../query.ts';
+import { bodyOf, instant, jobStatus, nullable, oneOfTexts, reasonSchema, uuid } from '../openapi/schemas.ts';
+import { type HttpProblem, invalidAt, isProblem, mismatchProblem, type ProblemItem, problem } from '../problem.ts';
+import { cursor, pageDefault, pageLimit } from '../query.ts';
 import { refusalDetails } from '../refusal.ts';
 import { type Answer, anyOf, type HttpCall, json, type Route, route } from '../route.ts';
 import { selectionOf, type Where, whereProblems, whereSchema } from '../selection.ts';
-import { findCommand, idempotencyNotes } from './execution.ts';
+import { findCommand, idempotencyNotes, idempotencyProblems } from './execution.ts';
 import { maySeeResults, resultScopes } from './jobs.ts';
 
 const section = 'Control';
-/** The maximum of `limit`. */
 export const actionLimitMax = 1_000_000_000;
-/** The maximum of `per_second`. */
 export const perSecondMax = 100_000;
-const pageMax = 200;
-const pageDefault = 50;
 
-const startBody = Type.Object(
-  {
-    do: Type.String({ enum: [...jobOperations], description: 'What is done to each job.' }),
-    where: whereSchema,
-    from: Type.Optional(
-      Type.String({
-        enum: [...rerunPoints],
-        description:
-          'For `rerun`: with `failed`, runs reuse their jobs that succeeded, and run the others. Default: `start`, all jobs run.',
-      }),
-    ),
-    limit: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: actionLimitMax, description: 'Takes at most this many.' }),
-    ),
-    per_second: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: perSecondMax, description: 'Takes at most this many per second.' }),
-    ),
-    reason: reasonSchema('Shown with the action, and with each job that is cancelled or run again.'),
-    dry_run: Type.Optional(Type.Boolean({ description: 'Only counts.' })),
-  },
-  { additionalProperties: false },
-);
+const startBody = bodyOf({
+  do: Type.String({ enum: [...jobOperations], description: 'What is done to each job.' }),
+  where: whereSchema,
+  from: Type.Optional(
+    Type.String({
+      enum: [...rerunPoints],
+      description:
+        'For `rerun`: with `failed`, runs reuse their jobs that succeeded, and run the others. Default: `start`, all jobs run.',
+    }),
+  ),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: actionLimitMax, description: 'Takes at most this many.' })),
+  per_second: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: perSecondMax, description: 'Takes at most this many per second.' }),
+  ),
+  reason: reasonSchema('Shown with the action, and with each job that is cancelled or run again.'),
+  dry_run: Type.Optional(Type.Boolean({ description: 'Only counts.' })),
+});
 type StartBody = {
   readonly do: JobOperation;
   readonly where: Where;
@@ -126,8 +117,7 @@ const startAction = route({
   holdsLate: true,
   problems: [
     'forbidden',
-    'invalid_idempotency_key',
-    'idempotency_mismatch',
+    ...idempotencyProblems,
     'too_many_reads',
     'too_many_actions',
     'disk_full',
@@ -151,17 +141,14 @@ const startAction = route({
   },
   async handle(call) {
     const body = call.body as StartBody | undefined;
-    if (body === undefined) {
-      const message = 'must be an object with "do" and "where"';
-      return mismatchProblem('invalid_request', [{ pointer: '', message }]);
-    }
+    if (body === undefined) return invalidAt('', 'must be an object with "do" and "where"');
     const wrong = [...whereProblems(body.where), ...fromProblems(body)];
     if (wrong.length > 0) return mismatchProblem('invalid_request', wrong);
     const lacking = lackingScope(call.caller!, body);
     if (lacking) return lacking;
-    const idempotency = idempotencyOf(call, 'POST', '/actions');
+    const idempotency = idempotencyOf(call, '/actions');
     if (isProblem(idempotency)) return idempotency;
-    const { engine, caller } = call;
+    const { caller } = call;
     const selection = selectionOf(body.where, body.do);
     const counted = await countOf(call, selection, body.dry_run ? null : idempotency);
     if ('kind' in counted) return counted;
@@ -193,10 +180,7 @@ const startAction = route({
       ...answer,
     });
     call.hold();
-    const reply = await engine.actions.start({ plan, payload, ...(idempotency && { idempotency }), asker: call });
-    if (reply.kind === 'refused') return problem(reply.refusal, refusalDetails[reply.refusal]);
-    // Another call with the same key may have started an action meanwhile.
-    return (idempotency && earlierAnswer(call, reply.id)) ?? startedAnswer(call, reply.id, answer);
+    return answerStart(call, plan, payload, idempotency, answer);
   },
 });
 
@@ -206,7 +190,7 @@ const getActions = route({
   section,
   summary: 'Lists actions over many jobs, newest first.',
   access: anyOf('control:ro', 'control:rw'),
-  query: { limit: integer(1, pageMax, pageDefault), cursor: cursor(actionsList, jobIdBytes) },
+  query: { limit: pageLimit, cursor: cursor(actionsList, jobIdBytes) },
   problems: ['too_many_reads'],
   answers: {
     200: {
@@ -267,17 +251,11 @@ async function countOf(
   selection: Parameters<HttpCall['engine']['actions']['count']>[0],
   idempotency: IdempotencyKey | null,
 ): Promise<CountedSelection | Answer> {
-  const { engine } = call;
-  try {
-    const counted = await engine.actions.count(selection, call, idempotency);
-    if (counted === null) return problem('too_many_reads', 'too many selections are being counted');
-    if ('matched' in counted) return counted;
-    if (counted.kind === 'refused') return problem(counted.refusal, refusalDetails[counted.refusal]);
-    return earlierAnswer(call, counted.id) ?? (await countOf(call, selection, null));
-  } catch (error) {
-    if (error instanceof ReadsDown) return problem('unavailable', readsDownDetail);
-    throw error;
-  }
+  const counted = await call.engine.actions.count(selection, call, idempotency).catch(unlessDown);
+  if (counted === null) return problem('too_many_reads', 'too many selections are being counted');
+  if ('matched' in counted || isProblem(counted)) return counted;
+  if (counted.kind === 'refused') return problem(counted.refusal, refusalDetails[counted.refusal]);
+  return earlierAnswer(call, counted.id) ?? countOf(call, selection, null);
 }
 
 /**
@@ -308,7 +286,20 @@ function answerOf({ matched: count, moment, searchedUs }: CountedSelection): Cou
   };
 }
 
-export function startedAnswer(call: HttpCall, id: JobId, answer: CountAnswer): Answer {
+/** Starts the action, and answers with it; or with the action that another call with the same idempotency key has started meanwhile. */
+export async function answerStart(
+  call: HttpCall,
+  plan: ActionPlan,
+  payload: Uint8Array,
+  idempotency: IdempotencyKey | null,
+  answer: CountAnswer,
+): Promise<Answer> {
+  const reply = await call.engine.actions.start({ plan, payload, ...(idempotency && { idempotency }), asker: call });
+  if (reply.kind === 'refused') return problem(reply.refusal, refusalDetails[reply.refusal]);
+  return (idempotency && earlierAnswer(call, reply.id)) ?? startedAnswer(call, reply.id, answer);
+}
+
+function startedAnswer(call: HttpCall, id: JobId, answer: CountAnswer): Answer {
   call.submitted = id;
   return json(202, JSON.stringify({ action_id: formatId(id), ...answer }));
 }

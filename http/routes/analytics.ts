@@ -4,19 +4,14 @@ import { statuses } from '../../actors/job/records/job.ts';
 import { activeJobsMax } from '../../actors/job/reports/analytics.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { timestamp } from '../../service/json/timestamp.ts';
-import { count, counted, instantOf } from '../openapi/schemas.ts';
+import { count, counted, instantOf, nullable, queueCounts } from '../openapi/schemas.ts';
 import { problem } from '../problem.ts';
 import { anyOf, json, type Route, route } from '../route.ts';
 
 const section = 'Administration';
 
 const queueSchema = Type.Object({
-  queue_depth: counted('Jobs that could run now. Delayed, scheduled, held and paused jobs are not counted.'),
-  running_count: count,
-  delayed_count: counted('Jobs that wait for their next attempt.'),
-  scheduled_count: counted('Delayed jobs and runs, and those that wait in the queue of their schedule.'),
-  held_count: counted('Queued jobs that are not dispatched because their plugin cannot run now.'),
-  paused_count: counted('Queued jobs that a pause holds.'),
+  ...queueCounts,
   waiting_count: counted('Scheduled, held and paused jobs together: what `service.max_waiting` limits.'),
   dead_count: counted('Dead jobs that are still stored.'),
   max_workers: count,
@@ -43,9 +38,7 @@ const queueSchema = Type.Object({
       plugin: Type.String(),
       active_count: count,
       queued_count: count,
-      limit: Type.Union([Type.Integer({ minimum: 1 }), Type.Null()], {
-        description: 'Null: only the number of workers limits it.',
-      }),
+      limit: nullable(Type.Integer({ minimum: 1 }), { description: 'Null: only the number of workers limits it.' }),
     }),
   ),
 });

@@ -2,63 +2,63 @@
 import type { Route } from '../route.ts';
 import { actionRoutes } from './actions.ts';
 import { analyticsRoutes } from './analytics.ts';
-import { backupRoutes } from './backup.ts';
+import { postBackup } from './backup.ts';
 import { batchRoutes } from './batch.ts';
-import { configViewRoutes } from './config-view.ts';
-import { countRoutes } from './counts.ts';
+import { getConfigView } from './config-view.ts';
+import { getCounts } from './counts.ts';
 import { controlDocumentRoute, discoveryRoutes } from './discovery.ts';
-import { eventRoutes } from './events.ts';
+import { getEvents } from './events.ts';
 import { executionRoutes } from './execution.ts';
-import { failureRoutes } from './failures.ts';
+import { getFailures } from './failures.ts';
 import { jobListRoutes } from './job-lists.ts';
 import { jobRoutes } from './jobs.ts';
-import { metricsRoutes } from './metrics.ts';
-import { overviewRoutes } from './overview.ts';
+import { getMetrics } from './metrics.ts';
+import { getOverview } from './overview.ts';
 import { pauseRoutes } from './pauses.ts';
-import { pipelineRoutes } from './pipelines.ts';
+import { getPipeline } from './pipelines.ts';
 import { pluginRoutes } from './plugins.ts';
-import { rerunRoutes } from './rerun.ts';
-import { rescheduleRoutes } from './reschedule.ts';
-import { runNowRoutes } from './run-now.ts';
-import { backfillRoutes } from './schedule-backfill.ts';
+import { rerunJob } from './rerun.ts';
+import { rescheduleJob } from './reschedule.ts';
+import { runJobNow } from './run-now.ts';
+import { backfillSchedule } from './schedule-backfill.ts';
 import { scheduleRoutes } from './schedules.ts';
-import { stopwatchRoutes } from './stopwatch.ts';
+import { getStopwatch } from './stopwatch.ts';
 import { systemRoutes } from './system.ts';
-import { timelineRoutes } from './timeline.ts';
-import { topologyRoutes } from './topology.ts';
+import { getTimeline } from './timeline.ts';
+import { getTopology } from './topology.ts';
 import { uiSessionRoutes } from './ui-sessions.ts';
 import { vaultRoutes } from './vault.ts';
-import { whoamiRoutes } from './whoami.ts';
+import { getWhoami } from './whoami.ts';
 
 export const apiRoutes: readonly Route[] = [
   ...executionRoutes,
   ...batchRoutes,
   ...jobRoutes,
-  ...timelineRoutes,
-  ...rerunRoutes,
-  ...runNowRoutes,
-  ...rescheduleRoutes,
+  getTimeline,
+  rerunJob,
+  runJobNow,
+  rescheduleJob,
   ...jobListRoutes,
   ...pluginRoutes,
-  ...pipelineRoutes,
-  ...overviewRoutes,
-  ...countRoutes,
-  ...topologyRoutes,
-  ...stopwatchRoutes,
-  ...failureRoutes,
-  ...eventRoutes,
-  ...metricsRoutes,
+  getPipeline,
+  getOverview,
+  getCounts,
+  getTopology,
+  getStopwatch,
+  getFailures,
+  getEvents,
+  getMetrics,
   ...actionRoutes,
   ...pauseRoutes,
-  ...backupRoutes,
+  postBackup,
   ...scheduleRoutes,
-  ...backfillRoutes,
+  backfillSchedule,
   ...systemRoutes,
   ...analyticsRoutes,
-  ...configViewRoutes,
+  getConfigView,
   ...vaultRoutes,
   ...discoveryRoutes,
-  ...whoamiRoutes,
+  getWhoami,
   ...uiSessionRoutes,
   controlDocumentRoute(() => apiRoutes),
 ];

@@ -1,18 +1,18 @@
 // The route that writes a backup (docs/backup.md).
 import { Type } from '../../runtime/schema-type.ts';
 import { backupPathPattern } from '../../service/backup/backups.ts';
-import { count, instant } from '../openapi/schemas.ts';
+import { bodyOf, count, instant, nullable } from '../openapi/schemas.ts';
 import { problem } from '../problem.ts';
-import { anyOf, json, type Route, route } from '../route.ts';
+import { anyOf, json, route } from '../route.ts';
 
 const answer = Type.Object({
   path: Type.String({ description: 'The directory of the backup.' }),
   version: Type.String(),
   state_format: Type.Integer(),
-  store_id: Type.Union([Type.String(), Type.Null()]),
+  store_id: nullable(Type.String()),
   created_at: instant,
-  last_commit: Type.Union([instant, Type.Null()]),
-  turn: Type.Union([Type.Object({ number: count, at: instant }), Type.Null()]),
+  last_commit: nullable(instant),
+  turn: nullable(Type.Object({ number: count, at: instant })),
   counts: Type.Object({
     jobs: count,
     unsettled: count,
@@ -20,11 +20,11 @@ const answer = Type.Object({
     attempts: count,
     schedules: count,
   }),
-  oldest_unsettled: Type.Union([instant, Type.Null()]),
+  oldest_unsettled: nullable(instant),
   files: Type.Array(Type.Object({ name: Type.String(), bytes: count, sha256: Type.String() })),
 });
 
-const postBackup = route({
+export const postBackup = route({
   method: 'POST',
   path: '/system/backup',
   section: 'Administration',
@@ -33,17 +33,14 @@ const postBackup = route({
   notes:
     'The answer comes when the backup is whole and on disk. One backup is written at a time. It needs the size of the state as free ' +
     'space, and as much again on the disk of the state. It never replaces anything, and never has the unlock key of the vault.',
-  body: Type.Object(
-    {
-      path: Type.Optional(
-        Type.String({
-          pattern: backupPathPattern,
-          description: 'A path below `backups.into`, in an existing directory. Default: a name made of the time.',
-        }),
-      ),
-    },
-    { additionalProperties: false },
-  ),
+  body: bodyOf({
+    path: Type.Optional(
+      Type.String({
+        pattern: backupPathPattern,
+        description: 'A path below `backups.into`, in an existing directory. Default: a name made of the time.',
+      }),
+    ),
+  }),
   problems: ['backup_running', 'backup_refused', 'backup_failed'],
   answers: { 200: { description: 'The backup is on disk.', schema: answer } },
   async handle({ engine, body }) {
@@ -55,5 +52,3 @@ const postBackup = route({
     return json(200, JSON.stringify({ path: end.path, ...manifest }));
   },
 });
-
-export const backupRoutes: readonly Route[] = [postBackup];

@@ -1,5 +1,4 @@
 // Batches: many calls of one command or one pipeline in one request and one commit (docs/contract.md#batch).
-import type { SubmitJobsReply } from '../../actors/job/protocol.ts';
 import { pipelinePlugin } from '../../actors/job/records/job.ts';
 import type { Config } from '../../config/config.ts';
 import { idPrefix, indexOf, indexText, isOfBlock, jobIdBytes } from '../../runtime/ids.ts';
@@ -10,7 +9,7 @@ import type { BatchSubmission } from '../../service/submissions.ts';
 import { batchErrorsMax, batchPayloadsMax, inSlices, inTurns, readBatch } from '../batch.ts';
 import { isNdjson } from '../head.ts';
 import { idempotencyKeyOf } from '../idempotency.ts';
-import { uuid } from '../openapi/schemas.ts';
+import { bodyOf, uuid } from '../openapi/schemas.ts';
 import {
   checkOptions,
   ofRun,
@@ -22,7 +21,7 @@ import {
 } from '../options.ts';
 import { checkPayload } from '../payload.ts';
 import { type HttpProblem, isProblem, problem } from '../problem.ts';
-import { type Answer, anyOf, type BodyLimit, type HttpCall, type Route, route } from '../route.ts';
+import { type Answer, anyOf, type HttpCall, type Route, route } from '../route.ts';
 import {
   commandAccess,
   deadlineOf,
@@ -34,17 +33,14 @@ import {
   takingProblems,
 } from './execution.ts';
 
-const batchBody = Type.Object(
-  {
-    payloads: Type.Array(Type.Object({}), {
-      minItems: 1,
-      maxItems: batchPayloadsMax,
-      description: 'One for each job.',
-    }),
-    ...optionMembers,
-  },
-  { additionalProperties: false },
-);
+const batchBody = bodyOf({
+  payloads: Type.Array(Type.Object({}), {
+    minItems: 1,
+    maxItems: batchPayloadsMax,
+    description: 'One for each job.',
+  }),
+  ...optionMembers,
+});
 const batchSchema = Type.Object({
   job_ids: Type.Array(uuid, { description: 'In the order of the payloads.' }),
   accepted: Type.Integer({ description: 'How many; fewer than the payloads if the queue became full.' }),
@@ -57,71 +53,65 @@ const notes =
   'checked before any is taken: 400 lists what is wrong in `errors`, each item with the `index` of its payload and a `pointer` into ' +
   `it, at most ${batchErrorsMax} items. Then all jobs are accepted in one commit. If the queue becomes full on the way, the first ` +
   `payloads are accepted and \`accepted\` says how many; if none fits, the answer is 503. ${idempotencyNotes}`;
-const answers = { 202: { description: 'The jobs are on disk.', schema: batchSchema } };
-const problems = ['invalid_payload', ...takingProblems] as const;
 
-function batchLimit({ api }: Config): BodyLimit {
-  return { bytesMax: api.batchBytesMax, setting: 'api.batch_max_size' };
-}
-
-const pluginBatch = route({
+/** What both routes have in common. */
+const batchRoute = {
   method: 'POST',
-  path: '/plugin/{plugin}/{command}/batch',
   section: 'Execution',
-  summary: 'Runs one command of a plugin once for each payload.',
-  access: commandAccess,
   query: optionParameters,
   body: batchBody,
-  batch: batchLimit,
+  batch: ({ api }: Config) => ({ bytesMax: api.batchBytesMax, setting: 'api.batch_max_size' }),
   holdsLate: true,
   notes,
-  problems: ['unknown_plugin', 'unknown_command', ...problems],
-  answers,
+  answers: { 202: { description: 'The jobs are on disk.', schema: batchSchema } },
+} as const;
+
+const pluginBatch = route({
+  ...batchRoute,
+  path: '/plugin/{plugin}/{command}/batch',
+  summary: 'Runs one command of a plugin once for each payload.',
+  access: commandAccess,
+  problems: ['unknown_plugin', 'unknown_command', 'invalid_payload', ...takingProblems],
   find: ({ config, params, caller }) => findCommand(config, params.plugin, params.command, caller!),
-  async handle(call) {
+  handle(call) {
     const { plugin, command } = call.found;
     const target = { plugin: plugin.name, command: command.name, event: eventOf(command) };
-    const reply = await submitBatch(call, '/plugin/{plugin}/{command}/batch', command.inputSchema, target);
-    return isProblem(reply) ? reply : answered(call, reply, plugin.name, command.name);
+    return answerBatch(call, '/plugin/{plugin}/{command}/batch', command.inputSchema, target);
   },
 });
 
 const pipelineBatch = route({
-  method: 'POST',
+  ...batchRoute,
   path: '/pipeline/{pipeline}/batch',
-  section: 'Execution',
   summary: 'Runs a pipeline once for each payload, without waiting for the results.',
   access: anyOf('plugin:rw'),
-  query: optionParameters,
-  body: batchBody,
-  batch: batchLimit,
-  holdsLate: true,
-  notes,
-  problems: ['unknown_pipeline', ...problems],
-  answers,
+  problems: ['unknown_pipeline', 'invalid_payload', ...takingProblems],
   find: ({ config, params }) => findPipeline(config, params.pipeline),
-  async handle(call) {
+  handle(call) {
     const { name, inputSchema } = call.found;
-    const reply = await submitBatch(call, '/pipeline/{pipeline}/batch', inputSchema ?? null, { pipeline: name });
-    return isProblem(reply) ? reply : answered(call, reply, pipelinePlugin, name);
+    return answerBatch(call, '/pipeline/{pipeline}/batch', inputSchema ?? null, { pipeline: name });
   },
 });
 
 export const batchRoutes: readonly Route[] = [pluginBatch, pipelineBatch];
 
-function submitBatch(
+async function answerBatch(
   call: HttpCall<unknown, QueryOptions>,
   path: string,
   inputSchema: JsonObject | null,
   target: BatchSubmission['target'],
-): Promise<SubmitJobsReply | HttpProblem> {
-  return inTurns(
+): Promise<Answer> {
+  const reply = await inTurns(
     () => readSubmission(call, path, inputSchema, target),
     batch => {
       call.hold();
       return call.engine.submitAll(batch);
     },
   );
+  if (isProblem(reply)) return reply;
+  if (reply.kind === 'accepted') return { kind: 'json', status: 202, body: await inSlices(acceptedText(reply.ids)) };
+  const [plugin, command] = 'pipeline' in target ? [pipelinePlugin, target.pipeline] : [target.plugin, target.command];
+  return refuse(reply, plugin, command, call.nowMs());
 }
 
 async function readSubmission(
@@ -153,7 +143,7 @@ async function readSubmission(
   const options = 'pipeline' in target ? ofRun(given, deadlineOf(config, target.pipeline)) : given;
   if (isProblem(options)) return options;
   const content = [Buffer.from(batch.hash).toString('hex'), ...(Object.keys(members).length > 0 ? [members] : [])];
-  const idempotency = key?.('POST', path, content);
+  const idempotency = key?.(path, content);
   return {
     target,
     payloads: batch.payloads,
@@ -162,11 +152,6 @@ async function readSubmission(
     ...(options && { options }),
     ...(idempotency && { idempotency }),
   };
-}
-
-async function answered(call: HttpCall, reply: SubmitJobsReply, plugin: string, command: string): Promise<Answer> {
-  if (reply.kind === 'refused') return refuse(reply, plugin, command, call.nowMs());
-  return { kind: 'json', status: 202, body: await inSlices(acceptedText(reply.ids)) };
 }
 
 const elsewhere = 'a JSON batch has its options beside "payloads"; only those of NDJSON are query parameters';
@@ -196,5 +181,4 @@ function* acceptedText(ids: Uint8Array): Sliced<Uint8Array> {
   return text;
 }
 const idsStart = '{"job_ids":[';
-/** The length of an id as text. */
 const idChars = 36;

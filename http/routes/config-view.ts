@@ -3,11 +3,11 @@
 import { logLevels } from '../../config/config.ts';
 import { redacted, viewOf } from '../../config/view.ts';
 import { Type } from '../../runtime/schema-type.ts';
-import { instant } from '../openapi/schemas.ts';
-import { anyOf, json, type Route, route } from '../route.ts';
+import { instant, nullable, oneOfTexts } from '../openapi/schemas.ts';
+import { anyOf, json, route } from '../route.ts';
 
 const viewSchema = Type.Object({
-  service: Type.Object({ name: Type.String(), log_level: Type.Union(logLevels.map(level => Type.Literal(level))) }),
+  service: Type.Object({ name: Type.String(), log_level: oneOfTexts(logLevels) }),
   api: Type.Object({
     enabled: Type.Boolean(),
     listen: Type.String(),
@@ -24,7 +24,7 @@ const viewSchema = Type.Object({
       ),
     }),
   ),
-  pipelines: Type.Array(Type.Object({ name: Type.String(), on: Type.Union([Type.String(), Type.Null()]) })),
+  pipelines: Type.Array(Type.Object({ name: Type.String(), on: nullable(Type.String()) })),
   schedules: Type.Optional(
     Type.Array(
       Type.Object({
@@ -43,7 +43,7 @@ const viewSchema = Type.Object({
   ),
 });
 
-const getConfigView = route({
+export const getConfigView = route({
   method: 'GET',
   path: '/config/view',
   section: 'Administration',
@@ -56,5 +56,3 @@ const getConfigView = route({
   answers: { 200: { description: 'The configuration.', schema: viewSchema } },
   handle: ({ config }) => json(200, JSON.stringify(viewOf(config))),
 });
-
-export const configViewRoutes: readonly Route[] = [getConfigView];

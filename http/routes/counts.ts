@@ -3,11 +3,11 @@ import { statuses } from '../../actors/job/records/job.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { answerRead } from '../answer.ts';
 import { instant } from '../openapi/schemas.ts';
-import { anyOf, type Route, route } from '../route.ts';
+import { anyOf, route } from '../route.ts';
 
 const byStatus = Object.fromEntries(statuses.map(status => [status, Type.Integer({ minimum: 0 })]));
 
-const getCounts = route({
+export const getCounts = route({
   method: 'GET',
   path: '/counts',
   section: 'Observation',
@@ -28,5 +28,3 @@ const getCounts = route({
   },
   handle: call => answerRead(call, { kind: 'counts', nowUs: Math.floor(call.nowMs() * 1000) }),
 });
-
-export const countRoutes: readonly Route[] = [getCounts];

@@ -1,13 +1,12 @@
 // Discovery (docs/contract.md#discovery): the routes that describe the service, its plugins and its pipelines.
 
-import type { JsonObject } from '../../runtime/packing.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { answerDocument } from '../cached-document.ts';
 import { controlDocument } from '../openapi/control.ts';
 import { optionalMembers } from '../openapi/description.ts';
 import { openapiDocument, operationIdsOf } from '../openapi/document.ts';
 import { pipelinesDocument } from '../openapi/pipelines.ts';
-import { counted } from '../openapi/schemas.ts';
+import { counted, oneOfTexts } from '../openapi/schemas.ts';
 import { skillsOf } from '../openapi/skills.ts';
 import type { HttpProblem, ProblemCode } from '../problem.ts';
 import { anyToken, type HttpCall, json, open, type Params, type Route, type RouteAccess, route } from '../route.ts';
@@ -57,7 +56,7 @@ const getStart = route({
 });
 
 const healthSchema = Type.Object({
-  status: Type.Union([Type.Literal('ok'), Type.Literal('stopping')]),
+  status: oneOfTexts(['ok', 'stopping']),
   uptime_seconds: Type.Integer(),
   queue_depth: counted('Jobs that could run now or wait for a retry. Held and paused jobs are not counted.'),
   plugins_loaded: Type.Integer(),
@@ -94,7 +93,7 @@ const skillSchema = Type.Union([
     kind: Type.Literal('plugin'),
     description: Type.String(),
     endpoint: Type.String(),
-    tier: Type.Union([Type.Literal('READ'), Type.Literal('WRITE')]),
+    tier: oneOfTexts(['READ', 'WRITE']),
     plugin: Type.String(),
     command: Type.String(),
     ...optionalMembers,
@@ -106,26 +105,13 @@ const skillSchema = Type.Union([
     endpoint: Type.String(),
     pipeline: Type.String(),
     trigger: Type.Optional(Type.String({ description: 'The event or hook that starts it, if there is one.' })),
-    execution_mode: Type.Union([Type.Literal('synchronous'), Type.Literal('asynchronous')]),
+    execution_mode: oneOfTexts(['synchronous', 'asynchronous']),
     timeout_secs: Type.Integer(),
     input_schema: optionalMembers.input_schema,
   }),
 ]);
 
 const unchanged = { description: 'The client has the current version (If-None-Match).', schema: null };
-
-const getSkills = route({
-  method: 'GET',
-  path: '/skills',
-  section,
-  summary: 'Lists everything that can be run: the commands of all plugins, and all pipelines.',
-  access: open,
-  answers: {
-    200: { description: 'The skills.', schema: Type.Object({ skills: Type.Array(skillSchema) }) },
-    304: unchanged,
-  },
-  handle: call => answerDocument(call, 'skills', () => ({ skills: skillsOf(call.config) })),
-});
 
 const documentSchema = Type.Object({}, { description: 'An OpenAPI document, version 3.1.0.' });
 
@@ -134,21 +120,30 @@ type DocumentOf<P extends string, F> = {
   readonly summary: string;
   readonly access?: RouteAccess;
   readonly problems?: readonly ProblemCode[];
+  /** Default: an OpenAPI document. */
+  readonly answer?: Route['answers'][number];
   find?(call: HttpCall<Params<P>>): F | HttpProblem;
   /** Makes the document. Called at most once per configuration and path. */
-  make(call: HttpCall<Params<P>, unknown, F>): JsonObject;
+  make(call: HttpCall<Params<P>, unknown, F>): object;
 };
 
-function documentRoute<const P extends string, F>({ make, ...declared }: DocumentOf<P, F>): Route {
+function documentRoute<const P extends string, F>({ make, answer, ...declared }: DocumentOf<P, F>): Route {
   return route<P, F>({
     method: 'GET',
     section,
     access: open,
-    answers: { 200: { description: 'The document.', schema: documentSchema }, 304: unchanged },
+    answers: { 200: answer ?? { description: 'The document.', schema: documentSchema }, 304: unchanged },
     ...declared,
     handle: call => answerDocument(call, `${declared.path} ${JSON.stringify(call.params)}`, () => make(call)),
   });
 }
+
+const getSkills = documentRoute({
+  path: discovery.skills,
+  summary: 'Lists everything that can be run: the commands of all plugins, and all pipelines.',
+  answer: { description: 'The skills.', schema: Type.Object({ skills: Type.Array(skillSchema) }) },
+  make: ({ config }) => ({ skills: skillsOf(config) }),
+});
 
 const getDocument = documentRoute({
   path: openapiPath,
@@ -199,14 +194,11 @@ const aiPluginSchema = Type.Object({
   api: Type.Object({ type: Type.Literal('openapi'), url: Type.String() }),
 });
 
-const getAiPlugin = route({
-  method: 'GET',
+const getAiPlugin = documentRoute({
   path: discovery.ai_plugin,
-  section,
   summary: 'Returns the discovery manifest for agents.',
-  access: open,
-  answers: { 200: { description: 'The manifest.', schema: aiPluginSchema }, 304: unchanged },
-  handle: call => answerDocument(call, 'ai plugin', () => aiPlugin(call.config.service.name)),
+  answer: { description: 'The manifest.', schema: aiPluginSchema },
+  make: ({ config }) => aiPlugin(config.service.name),
 });
 
 export const discoveryRoutes: readonly Route[] = [

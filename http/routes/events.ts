@@ -1,7 +1,7 @@
 // The event stream (docs/contract.md#events), as Server-Sent Events.
 
 import { everything, type Filter, typesOf } from '../../actors/hub/filter.ts';
-import { type ObservationType, observationTypes } from '../../actors/hub/protocol.ts';
+import { observationTypes } from '../../actors/hub/protocol.ts';
 import { didYouMean } from '../../config/check/suggestion.ts';
 import { formatId } from '../../runtime/ids.ts';
 import { Type } from '../../runtime/schema-type.ts';
@@ -9,7 +9,7 @@ import { type StreamRights, streamsMax } from '../../service/events/streams.ts';
 import type { Caller } from '../auth.ts';
 import { problem } from '../problem.ts';
 import { jobIdText, type Parameter } from '../query.ts';
-import { anyOf, type Headers, type HttpCall, type Route, route } from '../route.ts';
+import { anyOf, type Headers, type HttpCall, route } from '../route.ts';
 import { maySeeResults } from './jobs.ts';
 
 const wholeNumber = /^\d{1,15}$|^[0-8]\d{15}$/;
@@ -39,7 +39,7 @@ const headers: Headers = [
   ['Connection', 'keep-alive'],
 ];
 
-const getEvents = route({
+export const getEvents = route({
   method: 'GET',
   path: '/events',
   section: 'Observation',
@@ -72,7 +72,7 @@ const getEvents = route({
         `too many event streams are open (limit ${streamsMax.toLocaleString('en-US')})`,
       );
     const filter: Filter = {
-      types: types.length === 0 ? everything.types : allOf(types),
+      types: types.length === 0 ? everything.types : new Set(types.flatMap(typesOf)),
       jobId,
       root: root ? formatId(root) : null,
       run: run ? formatId(run) : null,
@@ -88,12 +88,6 @@ const getEvents = route({
     };
   },
 });
-
-export const eventRoutes: readonly Route[] = [getEvents];
-
-function allOf(patterns: readonly string[]): ReadonlySet<ObservationType> {
-  return new Set(patterns.flatMap(typesOf));
-}
 
 function rightsOf(caller: Caller | undefined): StreamRights | null {
   return caller ? { withErrors: maySeeResults(caller), expiresAtMs: caller.expiresAtMs } : null;

@@ -13,7 +13,7 @@ import { Type } from '../../runtime/schema-type.ts';
 import { forbidden } from '../admission.ts';
 import { type Caller, may } from '../auth.ts';
 import { idempotencyKeyCharsMax, idempotencyOf } from '../idempotency.ts';
-import { accepted, runFinished, runUnfinished } from '../openapi/schemas.ts';
+import { accepted, bodyOf, runFinished, runUnfinished } from '../openapi/schemas.ts';
 import { ofRun, optionMembers, type RawOptions, readOptions } from '../options.ts';
 import { checkPayload } from '../payload.ts';
 import { perConfig } from '../per-config.ts';
@@ -27,17 +27,17 @@ import { findPlugin } from './plugins.ts';
 import { runAndWait } from './synchronous-run.ts';
 import { submitAndWait, type WaitResult } from './waiting.ts';
 
-const callBody = Type.Object(
-  { payload: Type.Optional(Type.Object({}, { description: 'The payload of the job.' })), ...optionMembers },
-  { additionalProperties: false },
-);
+const callBody = bodyOf({
+  payload: Type.Optional(Type.Object({}, { description: 'The payload of the job.' })),
+  ...optionMembers,
+});
 type CallBody = ({ readonly payload?: object } & RawOptions) | undefined;
 
 export const idempotencyNotes =
   `With an \`Idempotency-Key\` header (1 to ${idempotencyKeyCharsMax} characters), a request of the same token that repeats an ` +
   'earlier one (method, path, query, parsed body) within 24 hours gets the first answer again and creates nothing. Another ' +
   'request with the same key gets 422. Refused requests are not remembered.';
-const idempotencyProblems = ['invalid_idempotency_key', 'idempotency_mismatch'] as const;
+export const idempotencyProblems = ['invalid_idempotency_key', 'idempotency_mismatch'] as const;
 export const takingProblems = [
   ...idempotencyProblems,
   'queue_full',
@@ -96,7 +96,7 @@ const callPlugin = route({
   handle(call) {
     const { engine, config, found, body, caller } = call;
     const { plugin, command } = found;
-    const idempotency = idempotencyOf(call, 'POST', '/plugin/{plugin}/{command}');
+    const idempotency = idempotencyOf(call, '/plugin/{plugin}/{command}');
     if (isProblem(idempotency)) return idempotency;
     const { payload } = (body as CallBody) ?? {};
     const options = readOptions(body as CallBody, call.nowMs());
@@ -158,7 +158,7 @@ const callPipeline = route({
       return problem('several_entry_dispatches', detail);
     }
     const { payload } = (body as CallBody) ?? {};
-    const idempotency = idempotencyOf(call, 'POST', '/pipeline/{pipeline}');
+    const idempotency = idempotencyOf(call, '/pipeline/{pipeline}');
     if (isProblem(idempotency)) return idempotency;
     const errors = checkPayload(call.config, pipeline.inputSchema ?? null, payload ?? {}, '/payload');
     if (errors.length > 0) return mismatchProblem('invalid_payload', errors);

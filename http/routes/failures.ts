@@ -7,13 +7,9 @@ import { logPlaceBytes, readPlace } from '../../service/json/list.ts';
 import { answerRead } from '../answer.ts';
 import { fingerprintSchema } from '../fingerprint.ts';
 import { instantOf, instant as instantSchema, uuid } from '../openapi/schemas.ts';
-import { cursor, instant, integer, text } from '../query.ts';
-import { anyOf, type Route, route } from '../route.ts';
+import { cursor, endUs, instant, pageDefault, pageLimit, startUs, text } from '../query.ts';
+import { anyOf, route } from '../route.ts';
 import { nameCharactersMax } from '../selection.ts';
-
-/** The maximum number of groups in one answer. */
-const limitMax = 200;
-const limitDefault = 50;
 
 const name = text(nameCharactersMax);
 
@@ -40,7 +36,7 @@ export const failureSchema = Type.Object({
   ),
 });
 
-const getFailures = route({
+export const getFailures = route({
   method: 'GET',
   path: '/failures',
   section: 'Observation',
@@ -56,7 +52,7 @@ const getFailures = route({
     command: name,
     from: instant,
     to: instant,
-    limit: integer(1, limitMax, limitDefault),
+    limit: pageLimit,
     cursor: cursor(failuresList, logPlaceBytes),
   },
   problems: ['too_many_reads'],
@@ -72,18 +68,11 @@ const getFailures = route({
     },
   },
   handle(call) {
-    const { plugin = null, command = null, from, to, limit = limitDefault, cursor: after } = call.query;
-    const filter = {
-      plugin,
-      command,
-      fromUs: from === undefined ? null : Math.ceil(from),
-      toUs: to === undefined ? null : Math.floor(to),
-    };
+    const { plugin = null, command = null, from, to, limit = pageDefault, cursor: after } = call.query;
+    const filter = { plugin, command, fromUs: startUs(from), toUs: endUs(to) };
     const before = after ? readPlace(after) : null;
     // After the clock was set back, jobs end at times after now. They count in the current hour, too.
     const nowUs = Math.max(call.nowMs() * 1000, call.engine.newestEndUs());
     return answerRead(call, { kind: 'failures', filter, limit, before, nowUs });
   },
 });
-
-export const failureRoutes: readonly Route[] = [getFailures];

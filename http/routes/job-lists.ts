@@ -2,8 +2,8 @@
 
 import { acceptedRange } from '../../actors/job/records/accepted.ts';
 import { type Status, statuses, terminalStatuses } from '../../actors/job/records/job.ts';
-import { countedMax, type JobFilter, type JobScopeFilter } from '../../actors/job/views/job-page.ts';
-import { type JobId, jobIdBytes } from '../../runtime/ids.ts';
+import { countedMax, type JobFilter } from '../../actors/job/views/job-page.ts';
+import { jobIdBytes } from '../../runtime/ids.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { jobsList, logPlaceBytes, logsList, readPlace } from '../../service/json/list.ts';
 import { forbidden } from '../admission.ts';
@@ -21,18 +21,26 @@ import {
   reusedSchema,
   uuid,
 } from '../openapi/schemas.ts';
-import { cursor, flag, instant, integer, jobIdText, oneOf, type Parameters, type QueryValues, text } from '../query.ts';
+import {
+  cursor,
+  endUs,
+  flag,
+  instant,
+  jobIdText,
+  oneOf,
+  type Parameters,
+  pageDefault,
+  pageLimit,
+  type QueryValues,
+  startUs,
+  text,
+} from '../query.ts';
 import { anyOf, type Route, route } from '../route.ts';
 import { nameCharactersMax, queryCharactersMax, statusAliases } from '../selection.ts';
 import { jobTagsSchema, tagParameter } from '../tags.ts';
 import { maySeeResults, resultScopes } from './jobs.ts';
 
-/** The maximum number of rows in one answer. */
-const limitMax = 200;
-const limitDefault = 50;
-
 const statusParameter = oneOf<Status>(statuses, statusAliases);
-const limit = integer(1, limitMax, limitDefault);
 const name = text(nameCharactersMax);
 
 const totalAtLeast = Type.Optional(
@@ -104,7 +112,7 @@ const jobsQuery = {
   error: text(queryCharactersMax),
   fingerprint: fingerprintParameter,
   tag: tagParameter,
-  limit,
+  limit: pageLimit,
   cursor: cursor(jobsList, jobIdBytes),
 } satisfies Parameters;
 
@@ -139,35 +147,29 @@ const getJobs = route({
     const isSearch = query.error !== undefined || query.fingerprint !== undefined;
     if (isSearch && !maySeeResults(call.caller!)) return forbidden(resultScopes);
     const filter = jobFilterOf(query);
-    const [limit, before] = [query.limit ?? limitDefault, query.cursor ?? null];
+    const [limit, before] = [query.limit ?? pageDefault, query.cursor ?? null];
     return answerRead(call, { kind: 'jobs', filter, error: query.error ?? null, limit, before });
   },
 });
 
 function jobFilterOf(query: QueryValues<typeof jobsQuery>): JobFilter {
   const { plugin = null, command = null, status = null, pipeline, from, to, fingerprint, tag, rerun_of } = query;
-  const accepted = acceptedRange(from === undefined ? null : Math.ceil(from), to === undefined ? null : Math.floor(to));
+  const accepted = acceptedRange(startUs(from), endUs(to));
+  const within = (['run', 'root', 'parent'] as const).flatMap(of => {
+    const id = query[of];
+    return id ? [{ of, id }] : [];
+  });
   return {
     plugin,
     command,
     status,
-    within: withinOf(query),
+    within,
     ...(tag && { tags: tag }),
     ...(accepted && { accepted }),
     ...(pipeline !== undefined && { pipeline }),
     ...(fingerprint !== undefined && { fingerprint }),
     ...(rerun_of && { rerunOf: rerun_of }),
   };
-}
-
-type Trees = { readonly run?: JobId; readonly root?: JobId; readonly parent?: JobId };
-
-function withinOf({ run, root, parent }: Trees): JobScopeFilter[] {
-  const within: JobScopeFilter[] = [];
-  if (run) within.push({ of: 'run', id: run });
-  if (root) within.push({ of: 'root', id: root });
-  if (parent) within.push({ of: 'parent', id: parent });
-  return within;
 }
 
 const logsQuery = {
@@ -179,7 +181,7 @@ const logsQuery = {
   from: instant,
   to: instant,
   query: text(queryCharactersMax),
-  limit,
+  limit: pageLimit,
   include_result: flag,
   cursor: cursor(logsList, logPlaceBytes),
 } satisfies Parameters;
@@ -205,9 +207,14 @@ const getLogs = route({
     if (query.query !== undefined && !withResult) return forbidden(resultScopes);
     const wanted = {
       jobId: query.job_id ?? null,
-      ...filterOf(query),
+      plugin: query.plugin ?? null,
+      command: query.command ?? null,
+      status: query.status ?? null,
+      submittedBy: query.submitted_by ?? null,
+      fromUs: startUs(query.from),
+      toUs: endUs(query.to),
       query: query.query ?? null,
-      limit: query.limit ?? limitDefault,
+      limit: query.limit ?? pageDefault,
       before: query.cursor ? readPlace(query.cursor) : null,
     };
     const detail = !withResult ? 'bare' : query.include_result ? 'result' : 'plain';
@@ -216,14 +223,3 @@ const getLogs = route({
 });
 
 export const jobListRoutes: readonly Route[] = [getJobs, getLogs];
-
-function filterOf({ plugin, command, status: wanted, submitted_by, from, to }: QueryValues<typeof logsQuery>) {
-  return {
-    plugin: plugin ?? null,
-    command: command ?? null,
-    status: wanted ?? null,
-    submittedBy: submitted_by ?? null,
-    fromUs: from === undefined ? null : Math.ceil(from),
-    toUs: to === undefined ? null : Math.floor(to),
-  };
-}

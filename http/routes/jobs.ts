@@ -1,7 +1,7 @@
 // Reads one job and the tree below it, and cancels jobs (docs/contract.md#jobs).
 
 import { type Waits, waitReasons } from '../../actors/job/protocol.ts';
-import { isHosted } from '../../actors/job/records/job.ts';
+import { isHosted, type Status } from '../../actors/job/records/job.ts';
 import { rerunsCountedMax, rerunsListedMax } from '../../actors/job/records/reruns.ts';
 import type { JobView } from '../../actors/job/views/job-view.ts';
 import type { ApiScope } from '../../config/section/scope.ts';
@@ -11,6 +11,7 @@ import { isLongToShow, type JobDetail, jobParts, shownValueBytesMax } from '../.
 import { type Answer, answerRead, smallAnswer } from '../answer.ts';
 import { type Caller, may } from '../auth.ts';
 import {
+  bodyOf,
   countsSchema,
   instant,
   instantOf,
@@ -23,7 +24,7 @@ import {
   reusedSchema,
   uuid,
 } from '../openapi/schemas.ts';
-import { type HttpProblem, isProblem, problem } from '../problem.ts';
+import { type HttpProblem, problem } from '../problem.ts';
 import { flag, oneOf } from '../query.ts';
 import { refusalDetails } from '../refusal.ts';
 import { anyOf, type HttpCall, json, type Route, route } from '../route.ts';
@@ -102,7 +103,7 @@ export const jobSchema = Type.Object({
     ),
   ),
   rerun_of: Type.Optional(Type.String({ format: 'uuid', description: 'The job that this one runs again.' })),
-  rerun_from: Type.Optional(Type.Union([Type.Literal('start'), Type.Literal('failed')])),
+  rerun_from: Type.Optional(oneOfTexts(['start', 'failed'])),
   rerun_reason: Type.Optional(Type.String()),
   reruns: Type.Optional(
     Type.Array(uuid, { description: `The jobs that run this one again, newest first, at most ${rerunsListedMax}.` }),
@@ -239,25 +240,23 @@ const getTree = route({
   access: anyOf('jobs:tree:ro', 'jobs:ro', 'jobs:rw'),
   problems: ['unknown_job', 'too_many_reads'],
   answers: { 200: { description: 'The jobs.', schema: Type.Array(treeJobSchema) } },
-  find: findJobId,
+  find: findJob,
   handle(call) {
-    return answerRead(call, { kind: 'tree', id: call.found.id, withResult: maySeeResults(call.caller!) });
+    const id = parseId(call.found.jobId)!;
+    return answerRead(call, { kind: 'tree', id, withResult: maySeeResults(call.caller!) });
   },
 });
 
-const cancelBody = Type.Object(
-  {
-    reason: reasonSchema('Shown with the job.'),
-    detached: Type.Optional(
-      Type.Boolean({
-        description:
-          'For a run: also cancels the runs that events of its jobs have started, and in turn those that their events have started.',
-        default: false,
-      }),
-    ),
-  },
-  { additionalProperties: false },
-);
+const cancelBody = bodyOf({
+  reason: reasonSchema('Shown with the job.'),
+  detached: Type.Optional(
+    Type.Boolean({
+      description:
+        'For a run: also cancels the runs that events of its jobs have started, and in turn those that their events have started.',
+      default: false,
+    }),
+  ),
+});
 
 const cancelJob = route({
   method: 'POST',
@@ -284,24 +283,23 @@ const cancelJob = route({
       schema: Type.Object({ job_id: uuid, status: jobStatus, cancelling: Type.Literal(true) }),
     },
   },
-  find: findJobId,
-  async handle({ engine, found: { id }, body, caller, query }) {
+  find: findJob,
+  async handle({ engine, found: { jobId }, body, caller, query }) {
     const { reason = null, detached = false } = (body ?? {}) as {
       readonly reason?: string;
       readonly detached?: boolean;
     };
     const { force = false } = query;
-    const reply = await engine.cancel({ id, by: caller!.origin, reason, detached, force });
+    const reply = await engine.cancel({ id: parseId(jobId)!, by: caller!.origin, reason, detached, force });
     if (reply === null) return problem('unavailable', 'the ledger does not answer right now');
     if (reply.kind === 'refused') return problem(reply.refusal, refusalDetails[reply.refusal]);
     const { status: stands, isEnding } = reply;
-    const text = formatId(id);
     if (isEnding) return problem('ending', inFinally);
-    if (stands === null) return unknownJob(text);
-    if (stands === 'cancelled') return json(200, `{"job_id":"${text}","status":"cancelled"}`);
+    if (stands === null) return unknownJob(jobId);
+    if (stands === 'cancelled') return json(200, `{"job_id":"${jobId}","status":"cancelled"}`);
     if (stands === 'queued' || stands === 'running')
-      return json(202, `{"job_id":"${text}","status":"${stands}","cancelling":true}`);
-    return problem('already_settled', `the job has ended already: ${stands}`, { jobStatus: stands });
+      return json(202, `{"job_id":"${jobId}","status":"${stands}","cancelling":true}`);
+    return alreadySettled(stands);
   },
 });
 
@@ -317,10 +315,8 @@ export function findJob({ engine, params }: JobPath): JobView | HttpProblem {
   return (id && engine.job(id)) ?? unknownJob(params.job_id);
 }
 
-/** As `findJob`, for handlers that need only the id. */
-export function findJobId(call: JobPath): { readonly id: JobId } | HttpProblem {
-  const job = findJob(call);
-  return isProblem(job) ? job : { id: parseId(job.jobId)! };
+export function alreadySettled(status: Status): HttpProblem {
+  return problem('already_settled', `the job has ended already: ${status}`, { jobStatus: status });
 }
 
 export function unknownJob(id: string): HttpProblem {

@@ -5,7 +5,7 @@ import { type Answer, anyOf, type Headers, type HttpCall, open, type Route, rout
 
 const openMetricsType = 'application/openmetrics-text';
 
-const getMetrics = route({
+export const getMetrics = route({
   method: 'GET',
   path: '/metrics',
   section: 'Observation',
@@ -21,8 +21,6 @@ const getMetrics = route({
 
 /** The route of the listener at `metrics.listen`. */
 export const openMetricsRoute: Route = { ...getMetrics, access: open };
-
-export const metricsRoutes: readonly Route[] = [getMetrics];
 
 async function answerMetrics(call: HttpCall): Promise<Answer> {
   const format = formatFor(call.header('accept'));

@@ -11,30 +11,23 @@ import {
   trendMinutes,
 } from '../../service/reads/overview.ts';
 import { answerRead } from '../answer.ts';
-import { count, counted, instant, oneOfTexts, uuid } from '../openapi/schemas.ts';
+import { count, counted, instant, nullable, oneOfTexts, queueCounts, uuid } from '../openapi/schemas.ts';
 import { problem } from '../problem.ts';
-import { anyOf, type Route, route } from '../route.ts';
+import { anyOf, route } from '../route.ts';
 import { failureSchema } from './failures.ts';
 import { pauseSchema } from './pauses.ts';
 
-const optionalTime = (description: string) =>
-  Type.Union([Type.String({ format: 'date-time' }), Type.Null()], { description });
 const p95 = (what: string) =>
-  Type.Union([Type.Integer(), Type.Null()], {
+  nullable(Type.Integer(), {
     description: `The 95th percentile of how long attempts ${what}, in µs, over the minutes of \`recent\`; null: none were measured.`,
   });
 const times = { run_p95_us: p95('ran'), queue_p95_us: p95('waited in the queue') };
 
 const queue = Type.Object({
-  queue_depth: counted('Jobs that could run now. Delayed, scheduled, held and paused jobs are not counted.'),
-  running_count: count,
-  delayed_count: counted('Jobs that wait for their next attempt.'),
-  scheduled_count: counted('Delayed jobs and runs, and those that wait in the queue of their schedule.'),
-  held_count: counted('Queued jobs that are not dispatched because their plugin cannot run now.'),
-  paused_count: counted('Queued jobs that a pause holds.'),
-  oldest_queued_at: optionalTime(
-    'Since when the job that has waited longest could run, or is held; null: no job waits in a lane.',
-  ),
+  ...queueCounts,
+  oldest_queued_at: nullable(instant, {
+    description: 'Since when the job that has waited longest could run, or is held; null: no job waits in a lane.',
+  }),
   max_workers: count,
   utilization: Type.Number({ minimum: 0, maximum: 1, description: 'As in `GET /analytics/queue`.' }),
 });
@@ -44,7 +37,7 @@ const recent = Type.Object(
     seconds: Type.Integer({ description: 'The length of the time that these figures cover.' }),
     settled_count: counted('Jobs and runs that ended.'),
     per_second: Type.Number({ minimum: 0 }),
-    error_rate: Type.Union([Type.Number({ minimum: 0, maximum: 1 }), Type.Null()], {
+    error_rate: nullable(Type.Number({ minimum: 0, maximum: 1 }), {
       description:
         'The share of `failed`, `timed_out` and `dead` among those that ended and were not cancelled; null: none ended.',
     }),
@@ -68,10 +61,10 @@ const lane = Type.Object({
   queued_count: counted('Jobs that wait in the lane, including held ones.'),
   active_count: counted('Running jobs.'),
   held_count: counted('Queued jobs that a pause or something else holds.'),
-  limit: Type.Union([Type.Integer({ minimum: 1 }), Type.Null()], {
+  limit: nullable(Type.Integer({ minimum: 1 }), {
     description: 'The `parallelism` of the plugin; null: only the number of workers limits it.',
   }),
-  oldest_queued_at: optionalTime('As in `queue`, of this lane.'),
+  oldest_queued_at: nullable(instant, { description: 'As in `queue`, of this lane.' }),
   ...times,
   hold: Type.Optional(
     Type.Object(
@@ -84,12 +77,7 @@ const lane = Type.Object({
       { description: 'What holds all jobs of the lane.' },
     ),
   ),
-  breaker: Type.Optional(
-    Type.Union(
-      breakerStates.map(state => Type.Literal(state)),
-      { description: 'Of a plugin with a circuit breaker.' },
-    ),
-  ),
+  breaker: Type.Optional(oneOfTexts(breakerStates, { description: 'Of a plugin with a circuit breaker.' })),
   isolated: Type.Optional(
     Type.Literal(true, { description: 'The jobs run one at a time, because they have recently ended several hosts.' }),
   ),
@@ -105,7 +93,7 @@ const failure = Type.Object({
   last_error: Type.Optional(Type.String({ description: `At most ${failureCharsMax} characters.` })),
 });
 
-const getOverview = route({
+export const getOverview = route({
   method: 'GET',
   path: '/overview',
   section: 'Observation',
@@ -154,5 +142,3 @@ const getOverview = route({
     return answerRead(call, { kind: 'overview', nowUs, endUs, queue });
   },
 });
-
-export const overviewRoutes: readonly Route[] = [getOverview];

@@ -7,8 +7,9 @@ import { Type } from '../../runtime/schema-type.ts';
 import { pauseDocument, targetDocument } from '../../service/json/pause.ts';
 import { parseTimestamp } from '../../service/json/timestamp.ts';
 import { unsettledDocument } from '../../service/json/unsettled.ts';
-import { count, counted, instant, reasonSchema } from '../openapi/schemas.ts';
-import { type HttpProblem, isProblem, mismatchProblem, problem } from '../problem.ts';
+import { bodyOf, count, counted, instant, nullable, oneOfTexts, reasonSchema } from '../openapi/schemas.ts';
+import { type HttpProblem, invalidAt, isProblem, problem } from '../problem.ts';
+import { timeRule } from '../query.ts';
 import { refusalDetails } from '../refusal.ts';
 import { anyOf, type HttpCall, json, type Route, route } from '../route.ts';
 import { findPipeline } from './execution.ts';
@@ -41,7 +42,7 @@ type PauseBody = {
 };
 
 const target = Type.Object({
-  kind: Type.Union([Type.Literal('system'), Type.Literal('pipeline'), Type.Literal('plugin')]),
+  kind: oneOfTexts(['system', 'pipeline', 'plugin']),
   name: Type.Optional(Type.String()),
   command: Type.Optional(Type.String()),
 });
@@ -59,7 +60,7 @@ const wouldRunSchema = Type.Object(
     jobs: count,
     delayed: count,
     runs: counted('Runs of pipelines that have not settled.'),
-    oldest_at: Type.Union([instant, Type.Null()]),
+    oldest_at: nullable(instant),
     commands: Type.Array(Type.Object({ plugin: Type.String(), command: Type.String(), jobs: count }), {
       maxItems: 100,
     }),
@@ -72,35 +73,53 @@ const resumedSchema = Type.Object({
   resumed: Type.Boolean({ description: 'False: it was not paused.' }),
 });
 
-const notes = {
-  plugin:
-    'Jobs of the plugin, and of instances that build on it, are accepted and wait; running jobs continue. With `command`, only jobs of ' +
-    'that command wait. Each target has at most one pause: a second one replaces the first.',
-  pipeline:
-    'New runs are accepted and wait. Open runs finish the jobs that they have; no further step starts. Pipelines that their steps ' +
-    'have called continue, unless they are paused themselves.',
-  system: 'No job and no step of a pipeline starts.',
+/** What can be paused. `notes`: what a pause of it means. `problems`: the refusal of a name that is not configured. */
+const targets = {
+  plugin: {
+    noun: 'a plugin, or one of its commands',
+    path: '/control/plugin/{plugin}',
+    problems: ['unknown_plugin'],
+    notes:
+      'Jobs of the plugin, and of instances that build on it, are accepted and wait; running jobs continue. With `command`, only jobs of ' +
+      'that command wait. Each target has at most one pause: a second one replaces the first.',
+  },
+  pipeline: {
+    noun: 'a pipeline',
+    path: '/control/pipeline/{pipeline}',
+    problems: ['unknown_pipeline'],
+    notes:
+      'New runs are accepted and wait. Open runs finish the jobs that they have; no further step starts. Pipelines that their steps ' +
+      'have called continue, unless they are paused themselves.',
+  },
+  system: {
+    noun: 'the whole service',
+    path: '/control/system',
+    problems: [],
+    notes: 'No job and no step of a pipeline starts.',
+  },
+} as const satisfies {
+  readonly [K in PauseKind]: Pick<Route, 'path' | 'notes' | 'problems'> & { readonly noun: string };
 };
 
 function pauseRoute(kind: PauseKind): Route {
-  const isPlugin = kind === 'plugin';
+  const { noun, path, notes, problems } = targets[kind];
   return route({
     method: 'POST',
-    path: pathOf(kind, 'pause'),
+    path: `${path}/pause`,
     section,
-    summary: `Pauses ${nounOf(kind)}: nothing new starts until it is resumed, even after a restart.`,
-    notes: notes[kind],
+    summary: `Pauses ${noun}: nothing new starts until it is resumed, even after a restart.`,
+    notes,
     access: anyOf('control:rw'),
-    body: Type.Object({ ...(isPlugin && { command }), ...pauseFields }, { additionalProperties: false }),
-    problems: [...unknownOf(kind), 'unavailable', 'disk_full', 'stopping'],
+    body: bodyOf({ ...(kind === 'plugin' && { command }), ...pauseFields }),
+    problems: [...problems, 'unavailable', 'disk_full', 'stopping'],
     answers: { 200: { description: 'It is paused.', schema: pauseSchema } },
     find: call => known(call.config, kind, nameIn(call)),
     async handle(call) {
       const { engine, found: name, caller } = call;
       const body = (call.body ?? {}) as PauseBody;
       const end = readEnd(body, call.nowMs() * 1000);
-      if (end.kind === 'problem') return end;
-      const wrong = body.command === undefined ? null : wrongCommand(call.config, name, body.command);
+      if (isProblem(end)) return end;
+      const wrong = wrongCommand(call.config, name, body.command);
       if (wrong) return wrong;
       const reply = await engine.pauses.pause({
         kind,
@@ -108,7 +127,7 @@ function pauseRoute(kind: PauseKind): Route {
         command: body.command ?? null,
         reason: body.reason ?? null,
         by: caller!.origin,
-        ...end.times,
+        ...end,
         rejects: body.reject === true,
       });
       if (reply.kind === 'refused') return problem(reply.refusal, refusalDetails[reply.refusal]);
@@ -118,16 +137,16 @@ function pauseRoute(kind: PauseKind): Route {
 }
 
 function resumeRoute(kind: PauseKind): Route {
-  const isPlugin = kind === 'plugin';
+  const { noun, path, problems } = targets[kind];
   return route({
     method: 'POST',
-    path: pathOf(kind, 'resume'),
+    path: `${path}/resume`,
     section,
-    summary: `Resumes ${nounOf(kind)}. A target that is not paused is not an error.`,
+    summary: `Resumes ${noun}. A target that is not paused is not an error.`,
     notes: 'Ends only the pause of this target. Other pauses may still hold its jobs.',
     access: anyOf('control:rw'),
-    body: Type.Object(isPlugin ? { command } : {}, { additionalProperties: false }),
-    problems: [...unknownOf(kind), 'unavailable', 'disk_full', 'stopping'],
+    body: bodyOf(kind === 'plugin' ? { command } : {}),
+    problems: [...problems, 'unavailable', 'disk_full', 'stopping'],
     answers: { 200: { description: 'It is not paused.', schema: resumedSchema } },
     async handle(call) {
       const { engine, config, caller } = call;
@@ -141,7 +160,7 @@ function resumeRoute(kind: PauseKind): Route {
         // configured.
         const found = known(config, kind, name);
         if (typeof found === 'object') return found;
-        const wrong = body.command === undefined ? null : wrongCommand(config, name, body.command);
+        const wrong = wrongCommand(config, name, body.command);
         if (wrong) return wrong;
       }
       return json(200, JSON.stringify({ target: targetDocument(target), resumed: reply.pause !== null }));
@@ -174,20 +193,6 @@ export const pauseRoutes: readonly Route[] = [
   getPauses,
 ];
 
-function pathOf(kind: PauseKind, verb: 'pause' | 'resume'): string {
-  return kind === 'system' ? `/control/system/${verb}` : `/control/${kind}/{${kind}}/${verb}`;
-}
-
-function nounOf(kind: PauseKind): string {
-  if (kind === 'system') return 'the whole service';
-  return kind === 'plugin' ? 'a plugin, or one of its commands' : 'a pipeline';
-}
-
-function unknownOf(kind: PauseKind) {
-  if (kind === 'system') return [];
-  return kind === 'plugin' ? (['unknown_plugin'] as const) : (['unknown_pipeline'] as const);
-}
-
 /** The name of the plugin or pipeline in the path; empty for the whole service. */
 function nameIn({ params }: Pick<HttpCall, 'params'>): string {
   const { plugin, pipeline } = params as { readonly plugin?: string; readonly pipeline?: string };
@@ -209,8 +214,9 @@ function known(config: Config, kind: PauseKind, name: string): string | HttpProb
   return isKnown ? name : problem('unknown_plugin', `there is no plugin ${JSON.stringify(name)}`);
 }
 
-/** The refusal of an unknown command; null if the plugin, or an instance that builds on it, has the command. */
-function wrongCommand({ plugins }: Config, name: string, command: string): HttpProblem | null {
+/** The refusal of an unknown command; null if the plugin, or an instance that builds on it, has the command, or if none is given. */
+function wrongCommand({ plugins }: Config, name: string, command: string | undefined): HttpProblem | null {
+  if (command === undefined) return null;
   const commands = new Set(
     Object.values(plugins)
       .filter(plugin => plugin.name === name || plugin.bases?.includes(name))
@@ -218,26 +224,22 @@ function wrongCommand({ plugins }: Config, name: string, command: string): HttpP
   );
   if (commands.has(command)) return null;
   const names = commands.size === 0 ? 'it has none now' : `one of ${[...commands].join(', ')}`;
-  const message = `must be a command of the plugin ${name}: ${names}`;
-  return mismatchProblem('invalid_request', [{ pointer: '/command', message }]);
+  return invalidAt('/command', `must be a command of the plugin ${name}: ${names}`);
 }
 
 /** When a pause ends by itself: at `untilUs`, or after `lastsUs` alone. Without both, only a caller ends it. */
-type PauseEnd = { readonly kind: 'end'; readonly times: Pick<PauseRequest, 'untilUs' | 'lastsUs'> };
+type PauseEnd = Pick<PauseRequest, 'untilUs' | 'lastsUs'>;
 
 function readEnd({ until, for: lasting }: PauseBody, nowUs: number): PauseEnd | HttpProblem {
-  const refuse = (pointer: string, message: string) => mismatchProblem('invalid_request', [{ pointer, message }]);
-  if (until !== undefined && lasting !== undefined) return refuse('/for', 'must be absent if "until" is present');
+  if (until !== undefined && lasting !== undefined) return invalidAt('/for', 'must be absent if "until" is present');
   if (lasting !== undefined) {
     const us = (parseDuration(lasting) ?? 0) * 1000;
-    const isInRange = us > 0 && us <= pauseUsMax;
-    if (isInRange) return { kind: 'end', times: { untilUs: null, lastsUs: us } };
-    return refuse('/for', `must be a duration from 1ms to ${pauseDaysMax}d, such as 30m`);
+    if (us > 0 && us <= pauseUsMax) return { untilUs: null, lastsUs: us };
+    return invalidAt('/for', `must be a duration from 1ms to ${pauseDaysMax}d, such as 30m`);
   }
-  if (until === undefined) return { kind: 'end', times: { untilUs: null } };
+  if (until === undefined) return { untilUs: null };
   const us = parseTimestamp(until);
-  if (us === undefined) return refuse('/until', 'must be an RFC 3339 time, such as 2026-01-31T12:00:00Z');
-  const isInRange = us > nowUs && us <= nowUs + pauseUsMax;
-  if (isInRange) return { kind: 'end', times: { untilUs: Math.ceil(us), lastsUs: Math.ceil(us - nowUs) } };
-  return refuse('/until', `must be in the future, at most ${pauseDaysMax} days away`);
+  if (us === undefined) return invalidAt('/until', timeRule);
+  if (us > nowUs && us <= nowUs + pauseUsMax) return { untilUs: Math.ceil(us), lastsUs: Math.ceil(us - nowUs) };
+  return invalidAt('/until', `must be in the future, at most ${pauseDaysMax} days away`);
 }

@@ -3,8 +3,8 @@
 import { drawnPipeline } from '../../actors/pipeline/views/drawn-pipeline.ts';
 import type { PipelineDefinition } from '../../config/pipeline/definition.ts';
 import { type Schema, Type } from '../../runtime/schema-type.ts';
-import { oneOfTexts } from '../openapi/schemas.ts';
-import { anyOf, json, type Route, route } from '../route.ts';
+import { nullable, oneOfTexts } from '../openapi/schemas.ts';
+import { anyOf, json, route } from '../route.ts';
 import { findPipeline } from './execution.ts';
 
 const text = (description: string) => Type.Optional(Type.String({ description }));
@@ -18,7 +18,7 @@ const step = Type.Object({
   kind: oneOfTexts(['uses', 'call', 'split', 'steps']),
   if: condition,
   join: Type.Optional(
-    Type.Union([Type.Literal('results'), Type.Literal('counts')], {
+    oneOfTexts(['results', 'counts'], {
       description: 'What a step with `join` collects.',
     }),
   ),
@@ -30,7 +30,7 @@ const step = Type.Object({
   fail_fast: Type.Optional(Type.Literal(false)),
   timeout_ms: ms('Of one attempt; with `call`, of the run.'),
   branches: Type.Optional(
-    Type.Array(Type.Object({ name: Type.Union([Type.String(), Type.Null()]), steps: inner }), {
+    Type.Array(Type.Object({ name: nullable(Type.String()), steps: inner }), {
       description: 'With `split`.',
     }),
   ),
@@ -55,7 +55,7 @@ const pipelineSchema: Schema = Type.Object({
   finally: Type.Optional(Type.Array(step, { description: 'The steps that always follow.' })),
 });
 
-const getPipeline = route({
+export const getPipeline = route({
   method: 'GET',
   path: '/pipeline/{pipeline}',
   section: 'Plugins',
@@ -69,5 +69,3 @@ const getPipeline = route({
   find: ({ config, params }) => findPipeline(config, params.pipeline),
   handle: ({ found }) => json(200, JSON.stringify(drawnPipeline(found))),
 });
-
-export const pipelineRoutes: readonly Route[] = [getPipeline];

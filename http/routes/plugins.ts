@@ -5,6 +5,7 @@ import { Type } from '../../runtime/schema-type.ts';
 import { type Caller, may } from '../auth.ts';
 import { answerDocument } from '../cached-document.ts';
 import { commandDescription, optionalMembers, optionalMembersOf } from '../openapi/description.ts';
+import { oneOfTexts } from '../openapi/schemas.ts';
 import { type HttpProblem, problem } from '../problem.ts';
 import { anyOf, json, open, type Route, route } from '../route.ts';
 
@@ -33,7 +34,7 @@ const getPlugins = route({
 
 const commandSchema = Type.Object({
   name: Type.String(),
-  type: Type.Union([Type.Literal('read'), Type.Literal('write')]),
+  type: oneOfTexts(['read', 'write']),
   description: Type.String({ description: '`<plugin>: <command>` if the manifest has none.' }),
   ...optionalMembers,
 });

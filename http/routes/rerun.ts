@@ -10,11 +10,11 @@ import type { OnJobEnd } from '../../service/job-waiters.ts';
 import { forbidden } from '../admission.ts';
 import { type Caller, may } from '../auth.ts';
 import { idempotencyOf } from '../idempotency.ts';
-import { reasonSchema, uuid } from '../openapi/schemas.ts';
+import { acceptedMembers, bodyOf, reasonSchema, uuid } from '../openapi/schemas.ts';
 import { ofRun, optionMembers, type RawOptions, readOptions } from '../options.ts';
 import { checkPayload } from '../payload.ts';
 import { type HttpProblem, isProblem, mismatchProblem, problem } from '../problem.ts';
-import { anyOf, type Route, route } from '../route.ts';
+import { anyOf, route } from '../route.ts';
 import { waitNotes, waitOf, waitParameter } from '../wait.ts';
 import {
   answerSubmitted,
@@ -27,37 +27,26 @@ import {
 import { findJob, isSettled, jobAnswers } from './jobs.ts';
 import { submitAndWait } from './waiting.ts';
 
-const rerunBody = Type.Object(
-  {
-    from: Type.Optional(
-      Type.String({
-        enum: ['start', 'failed'],
-        description:
-          'For a run: `failed` reuses the results of jobs that succeeded, and runs the others. `start`, which is the default, ' +
-          'runs everything again.',
-      }),
-    ),
-    payload: Type.Optional(Type.Object({}, { description: 'A new payload. Default: that of the old job.' })),
-    reason: reasonSchema('Why; shown as `rerun_reason` of the new job.'),
-    ...optionMembers,
-  },
-  { additionalProperties: false },
-);
+const rerunBody = bodyOf({
+  from: Type.Optional(
+    Type.String({
+      enum: ['start', 'failed'],
+      description:
+        'For a run: `failed` reuses the results of jobs that succeeded, and runs the others. `start`, which is the default, ' +
+        'runs everything again.',
+    }),
+  ),
+  payload: Type.Optional(Type.Object({}, { description: 'A new payload. Default: that of the old job.' })),
+  reason: reasonSchema('Why; shown as `rerun_reason` of the new job.'),
+  ...optionMembers,
+});
 /** The job to run again. `target`: its command or pipeline; a problem if the pipeline is no longer configured. */
 type FoundJob = { readonly job: JobView; readonly target: { readonly inputSchema: JsonObject | null } | HttpProblem };
 type RerunBody =
   | ({ readonly from?: RerunFrom; readonly payload?: object; readonly reason?: string } & RawOptions)
   | undefined;
 
-const rerunSchema = Type.Object({
-  job_id: uuid,
-  status: Type.Literal('queued'),
-  plugin: Type.String(),
-  command: Type.String(),
-  rerun_of: uuid,
-});
-
-const rerunJob = route({
+export const rerunJob = route({
   method: 'POST',
   path: '/job/{job_id}/rerun',
   section: 'Jobs',
@@ -83,7 +72,7 @@ const rerunJob = route({
     'invalid_payload',
     ...takingProblems,
   ],
-  answers: jobAnswers(rerunSchema, 'new job'),
+  answers: jobAnswers(Type.Object({ ...acceptedMembers, rerun_of: uuid }), 'new job'),
   find({ engine, params, config, caller }): FoundJob | HttpProblem {
     const job = findJob({ engine, params });
     if (isProblem(job)) return job;
@@ -112,7 +101,7 @@ const rerunJob = route({
         `the job ${job.jobId} is ${job.status}: only a job that has ended can be run again`,
       );
     }
-    const idempotency = idempotencyOf(call, 'POST', '/job/{job_id}/rerun');
+    const idempotency = idempotencyOf(call, '/job/{job_id}/rerun');
     if (isProblem(idempotency)) return idempotency;
     const errors = payload === undefined ? [] : checkPayload(config, inputSchema, payload, '/payload');
     if (errors.length > 0) return mismatchProblem('invalid_payload', errors);
@@ -140,8 +129,6 @@ const rerunJob = route({
 const failedWithPayload = '/payload cannot be combined with "from": "failed", which reuses results of the old payload';
 
 const inPhase = 'a job of a phase cannot be run again; this one belongs to';
-
-export const rerunRoutes: readonly Route[] = [rerunJob];
 
 /** The command or pipeline that the job runs, if it is configured and the caller may run it; else a problem. */
 function findTarget(config: Config, { plugin, command }: JobView, caller: Caller) {

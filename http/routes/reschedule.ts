@@ -2,17 +2,17 @@
 import { parseId } from '../../runtime/ids.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { timestamp } from '../../service/json/timestamp.ts';
-import { instant, uuid } from '../openapi/schemas.ts';
+import { bodyOf, instant, uuid } from '../openapi/schemas.ts';
 import { optionMembers, type RawOptions, readOptions } from '../options.ts';
 import { isProblem, problem } from '../problem.ts';
 import { refusalDetails } from '../refusal.ts';
-import { anyOf, json, type Route, route } from '../route.ts';
-import { findJob, isSettled } from './jobs.ts';
+import { anyOf, json, route } from '../route.ts';
+import { alreadySettled, findJob, isSettled } from './jobs.ts';
 
 const { run_at, delay } = optionMembers;
 const answerSchema = Type.Object({ job_id: uuid, status: Type.Literal('queued'), run_at: instant });
 
-const rescheduleJob = route({
+export const rescheduleJob = route({
   method: 'POST',
   path: '/job/{job_id}/reschedule',
   section: 'Jobs',
@@ -21,7 +21,7 @@ const rescheduleJob = route({
     'One of `run_at` and `delay` is required; a time that has passed makes the job due at once. Its `expires` and `deadline` count ' +
     'from the new time. A job that does not wait for its time gets 409 `not_waiting`.',
   access: anyOf('jobs:rw'),
-  body: Type.Object({ run_at, delay }, { additionalProperties: false }),
+  body: bodyOf({ run_at, delay }),
   problems: ['unknown_job', 'already_settled', 'not_waiting', 'unavailable', 'disk_full', 'stopping'],
   answers: { 200: { description: 'The job runs at this time.', schema: answerSchema } },
   find: findJob,
@@ -33,8 +33,7 @@ const rescheduleJob = route({
     const to = runAtUs !== undefined ? { runAtUs } : delayMs !== undefined ? { delayMs } : null;
     if (to === null) return problem('invalid_request', '/run_at (a time) or /delay (a duration) is required');
     const { jobId, status } = job;
-    if (isSettled(job))
-      return problem('already_settled', `the job has ended already: ${status}`, { jobStatus: status });
+    if (isSettled(job)) return alreadySettled(status);
     const reply = await engine.reschedule(parseId(jobId)!, to);
     if (reply.kind === 'refused') return problem(reply.refusal, refusalDetails[reply.refusal]);
     if (reply.runAtUs === null) return problem('not_waiting', notDelayed, { jobStatus: status });
@@ -43,5 +42,3 @@ const rescheduleJob = route({
 });
 
 const notDelayed = 'the job does not wait for its time (waits_for.reason run_at), so it cannot be rescheduled';
-
-export const rescheduleRoutes: readonly Route[] = [rescheduleJob];

@@ -2,19 +2,19 @@
 import { headgatePlugin, pipelinePlugin } from '../../actors/job/records/job.ts';
 import { parseId } from '../../runtime/ids.ts';
 import { Type } from '../../runtime/schema-type.ts';
-import { uuid } from '../openapi/schemas.ts';
+import { bodyOf, oneOfTexts, uuid } from '../openapi/schemas.ts';
 import { problem } from '../problem.ts';
 import { refusalDetails } from '../refusal.ts';
-import { anyOf, json, type Route, route } from '../route.ts';
-import { findJob } from './jobs.ts';
+import { anyOf, json, route } from '../route.ts';
+import { alreadySettled, findJob, isSettled } from './jobs.ts';
 
 const answerSchema = Type.Object({
   job_id: uuid,
-  status: Type.Union([Type.Literal('queued'), Type.Literal('running')]),
+  status: oneOfTexts(['queued', 'running']),
   rescheduled: Type.Boolean({ description: 'False: it was due already, or it waits in the queue of its schedule.' }),
 });
 
-const runJobNow = route({
+export const runJobNow = route({
   method: 'POST',
   path: '/job/{job_id}/run-now',
   section: 'Jobs',
@@ -23,13 +23,13 @@ const runJobNow = route({
     'The attempt counts as usual. The `run_at` of a delayed job becomes the present time. A job that is already due or running is ' +
     'left as it is, so the call can be repeated.',
   access: anyOf('jobs:rw'),
-  body: Type.Object({}, { additionalProperties: false }),
+  body: bodyOf({}),
   problems: ['unknown_job', 'already_settled', 'not_waiting', 'unavailable', 'disk_full', 'stopping'],
   answers: { 200: { description: 'The job is due or running.', schema: answerSchema } },
   find: findJob,
-  async handle({ engine, found: { jobId, plugin, status } }) {
-    if (status !== 'queued' && status !== 'running')
-      return problem('already_settled', `the job has ended already: ${status}`, { jobStatus: status });
+  async handle({ engine, found: job }) {
+    const { jobId, plugin, status } = job;
+    if (isSettled(job)) return alreadySettled(status);
     if (plugin === headgatePlugin)
       return problem(
         'not_waiting',
@@ -47,5 +47,3 @@ const runJobNow = route({
     return json(200, JSON.stringify({ job_id: jobId, status, rescheduled: reply.wasWaiting }));
   },
 });
-
-export const runNowRoutes: readonly Route[] = [runJobNow];

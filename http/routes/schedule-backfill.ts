@@ -6,30 +6,28 @@ import { Type } from '../../runtime/schema-type.ts';
 import { parseTimestamp, timestamp } from '../../service/json/timestamp.ts';
 import { backfillMax } from '../../service/schedules.ts';
 import { idempotencyOf } from '../idempotency.ts';
-import { counted, instant, instantOf, reasonSchema, uuid } from '../openapi/schemas.ts';
-import { isProblem, mismatchProblem, type ProblemItem, problem } from '../problem.ts';
+import { bodyOf, counted, instant, instantOf, reasonSchema, uuid } from '../openapi/schemas.ts';
+import { invalidAt, isProblem, mismatchProblem, type ProblemItem, problem } from '../problem.ts';
+import { timeRule } from '../query.ts';
 import { refusalDetails } from '../refusal.ts';
-import { json, type Route, route } from '../route.ts';
-import { earlierAnswer, startedAnswer } from './actions.ts';
-import { idempotencyNotes } from './execution.ts';
+import { json, route } from '../route.ts';
+import { answerStart, earlierAnswer } from './actions.ts';
+import { idempotencyNotes, idempotencyProblems } from './execution.ts';
 import { findRunnable, runAccess } from './schedules.ts';
 
-const backfillBody = Type.Object(
-  {
-    from: instantOf('RFC 3339. The first occurrence is at this time or later.'),
-    to: instantOf('RFC 3339. The last occurrence is at this time or earlier.'),
-    reason: reasonSchema('Shown with the action.'),
-    dry_run: Type.Optional(Type.Boolean({ description: 'Only counts.' })),
-  },
-  { additionalProperties: false },
-);
+const backfillBody = bodyOf({
+  from: instantOf('RFC 3339. The first occurrence is at this time or later.'),
+  to: instantOf('RFC 3339. The last occurrence is at this time or earlier.'),
+  reason: reasonSchema('Shown with the action.'),
+  dry_run: Type.Optional(Type.Boolean({ description: 'Only counts.' })),
+});
 type BackfillBody =
   | { readonly from: string; readonly to: string; readonly reason?: string; readonly dry_run?: boolean }
   | undefined;
 
 const matched = counted('Occurrences between the two times, up to the last one that is past.');
 
-const backfillSchedule = route({
+export const backfillSchedule = route({
   method: 'POST',
   path: '/schedule/{id}/backfill',
   section: 'Control',
@@ -47,8 +45,7 @@ const backfillSchedule = route({
     'unknown_schedule',
     'unknown_plugin',
     'unknown_command',
-    'invalid_idempotency_key',
-    'idempotency_mismatch',
+    ...idempotencyProblems,
     'too_many_actions',
     'disk_full',
     'unavailable',
@@ -71,15 +68,12 @@ const backfillSchedule = route({
   async handle(call) {
     const { engine, found, caller } = call;
     const body = call.body as BackfillBody;
-    if (body === undefined) {
-      const message = 'must be an object with "from" and "to"';
-      return mismatchProblem('invalid_request', [{ pointer: '', message }]);
-    }
+    if (body === undefined) return invalidAt('', 'must be an object with "from" and "to"');
     const fromUs = parseTimestamp(body.from);
     const toUs = parseTimestamp(body.to);
     const wrong = rangeProblems(fromUs, toUs);
     if (wrong.length > 0) return mismatchProblem('invalid_request', wrong);
-    const idempotency = idempotencyOf(call, 'POST', '/schedule/{id}/backfill');
+    const idempotency = idempotencyOf(call, '/schedule/{id}/backfill');
     if (isProblem(idempotency)) return idempotency;
     // A call that repeats another (same idempotency key) gets the answer to the first call, however many occurrences there are by now.
     const earlier = idempotency && !body.dry_run ? await engine.actions.earlier(idempotency) : null;
@@ -90,8 +84,7 @@ const backfillSchedule = route({
     const toMs = Math.floor(toUs! / 1_000);
     const counted = await engine.schedules.count(found, fromMs, toMs, call.nowMs());
     if (counted === null) {
-      const message = `is too far from "from": more than ${backfillMax} occurrences lie between them`;
-      return mismatchProblem('invalid_request', [{ pointer: '/to', message }]);
+      return invalidAt('/to', `is too far from "from": more than ${backfillMax} occurrences lie between them`);
     }
     if (body.dry_run) return json(200, JSON.stringify({ matched: counted.matched, already_fired: counted.fired }));
     const { id } = found;
@@ -119,24 +112,15 @@ const backfillSchedule = route({
       matched: counted.matched,
       up_to,
     });
-    const reply = await engine.actions.start({ plan, payload, ...(idempotency && { idempotency }), asker: call });
-    if (reply.kind === 'refused') return problem(reply.refusal, refusalDetails[reply.refusal]);
-    // Another call with the same key may have started an action meanwhile.
-    return (
-      (idempotency && earlierAnswer(call, reply.id)) ??
-      startedAnswer(call, reply.id, { matched: counted.matched, up_to })
-    );
+    return answerStart(call, plan, payload, idempotency, { matched: counted.matched, up_to });
   },
 });
 
 function rangeProblems(fromUs: number | undefined, toUs: number | undefined): readonly ProblemItem[] {
-  const message = 'must be an RFC 3339 time, such as 2026-01-31T12:00:00Z';
   const wrong: ProblemItem[] = [];
-  if (fromUs === undefined) wrong.push({ pointer: '/from', message });
+  if (fromUs === undefined) wrong.push({ pointer: '/from', message: timeRule });
   else if (fromUs < 0) wrong.push({ pointer: '/from', message: 'must not be before 1970' });
-  if (toUs === undefined) wrong.push({ pointer: '/to', message });
+  if (toUs === undefined) wrong.push({ pointer: '/to', message: timeRule });
   else if (fromUs !== undefined && toUs < fromUs) wrong.push({ pointer: '/to', message: 'must not be before "from"' });
   return wrong;
 }
-
-export const backfillRoutes: readonly Route[] = [backfillSchedule];

@@ -10,10 +10,19 @@ import { timestamp } from '../../service/json/timestamp.ts';
 import { forbidden } from '../admission.ts';
 import { type Caller, may } from '../auth.ts';
 import { idempotencyOf } from '../idempotency.ts';
-import { instant, jobStatus, nullable, oneOfTexts, reasonSchema, uuid } from '../openapi/schemas.ts';
+import {
+  acceptedMembers,
+  bodyOf,
+  instant,
+  jobStatus,
+  nullable,
+  oneOfTexts,
+  reasonSchema,
+  uuid,
+} from '../openapi/schemas.ts';
 import { perConfig } from '../per-config.ts';
 import { type HttpProblem, isProblem, problem } from '../problem.ts';
-import { cursor, integer } from '../query.ts';
+import { cursor, pageDefault, pageLimit } from '../query.ts';
 import { refusalDetails } from '../refusal.ts';
 import { anyOf, type HttpCall, json, type Route, route } from '../route.ts';
 import { waitNotes, waitOf, waitParameter } from '../wait.ts';
@@ -23,8 +32,6 @@ import { waitFor } from './waiting.ts';
 
 const section = 'Control';
 const readers = anyOf('control:ro', 'control:rw');
-const pageMax = 200;
-const pageDefault = 50;
 /** The letter that identifies the list of schedules in cursors. */
 const schedulesList = 's';
 
@@ -50,7 +57,7 @@ const firingSchema = Type.Object({
   missed: Type.Optional(Type.Integer({ description: 'Occurrences that were missed since the last one that fired.' })),
 });
 
-export const scheduleSchema = Type.Object({
+const scheduleSchema = Type.Object({
   id: Type.String(),
   state: oneOfTexts(scheduleStates),
   plugin: Type.Optional(Type.String()),
@@ -123,7 +130,7 @@ const getSchedules = route({
   summary: 'Lists schedules in the order of the configuration, with their next occurrences and latest firings.',
   notes: 'Schedules that were removed from the configuration follow for 30 days.',
   access: readers,
-  query: { limit: integer(1, pageMax, pageDefault), cursor: cursor(schedulesList, 4) },
+  query: { limit: pageLimit, cursor: cursor(schedulesList, 4) },
   answers: {
     200: {
       description: 'One page of schedules, and the number of all.',
@@ -206,10 +213,7 @@ const getSchedulerJobs = route({
 export const runAccess = { ...anyOf('control:rw'), also: 'the caller must also be allowed to run the target' };
 
 const runStarted = Type.Object({
-  job_id: uuid,
-  status: Type.Literal('queued'),
-  plugin: Type.String(),
-  command: Type.String(),
+  ...acceptedMembers,
   schedule: Type.Object({ id: Type.String(), due_at: Type.Null() }),
 });
 
@@ -223,14 +227,14 @@ const runSchedule = route({
     `jobs of the schedule. In addition to \`control:rw\` the caller needs a scope that may run the target. ${waitNotes} ${idempotencyNotes}`,
   access: runAccess,
   query: { wait: waitParameter },
-  body: Type.Object({}, { additionalProperties: false }),
+  body: bodyOf({}),
   problems: ['unknown_schedule', 'unknown_plugin', 'unknown_command', 'unknown_pipeline', ...takingProblems],
   answers: jobAnswers(runStarted),
   find: findRunnable,
   async handle(call) {
     const { engine, found } = call;
     const { id, target } = found;
-    const idempotency = idempotencyOf(call, 'POST', '/schedule/{id}/run');
+    const idempotency = idempotencyOf(call, '/schedule/{id}/run');
     if (isProblem(idempotency)) return idempotency;
     const reply = await engine.schedules.run(id, call, idempotency ?? undefined);
     const plugin = 'pipeline' in target ? pipelinePlugin : target.plugin;
@@ -256,7 +260,7 @@ const pauseSchedule = route({
   summary: 'Pauses a schedule: it does not fire until it is resumed, even after a restart.',
   notes: 'Jobs that it has started continue. Pausing again replaces the pause.',
   access: anyOf('control:rw'),
-  body: Type.Object({ reason: reasonSchema('Shown with the schedule.') }, { additionalProperties: false }),
+  body: bodyOf({ reason: reasonSchema('Shown with the schedule.') }),
   problems: ['unknown_schedule', 'unavailable', 'disk_full', 'stopping'],
   answers: { 200: { description: 'It is paused.', schema: pausedSchema } },
   find: findSchedule,
@@ -278,7 +282,7 @@ const resumeSchedule = route({
   summary: 'Resumes a schedule. One that is not paused is not an error.',
   notes: 'For the occurrences that passed meanwhile, `catch_up` applies. Its failures are counted from 0 again.',
   access: anyOf('control:rw'),
-  body: Type.Object({}, { additionalProperties: false }),
+  body: bodyOf({}),
   problems: ['unknown_schedule', 'unavailable', 'disk_full', 'stopping'],
   answers: {
     200: {

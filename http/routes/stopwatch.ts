@@ -3,37 +3,27 @@ import { cellExemplarsMax, stepExemplarsMax } from '../../actors/index/views/ste
 import { trendBuckets, windowOf } from '../../actors/index/views/stopwatch.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { answerRead } from '../answer.ts';
-import { instant, uuid } from '../openapi/schemas.ts';
+import { instant, instantOf, uuid } from '../openapi/schemas.ts';
 import { isProblem } from '../problem.ts';
-import { anyOf, type Route, route } from '../route.ts';
+import { anyOf, route } from '../route.ts';
 import { pointsMax, stopwatchParameters, wantedHistory, wantedSteps, windowStart } from '../stopwatch-query.ts';
 import { maySeeResults } from './jobs.ts';
 import { findPlugin } from './plugins.ts';
 
+const exact = { p50_us: Type.Integer(), p95_us: Type.Integer(), p99_us: Type.Integer(), max_us: Type.Integer() };
 const figures = {
   sample_count: Type.Integer(),
   p50_ms: Type.Integer(),
   p95_ms: Type.Integer(),
   p99_ms: Type.Integer(),
-  p50_us: Type.Integer(),
-  p95_us: Type.Integer(),
-  p99_us: Type.Integer(),
-  max_us: Type.Integer(),
+  ...exact,
 };
 const spanSchema = Type.Object({ name: Type.String(), ...figures });
 const exemplarsSchema = (description: string) =>
   Type.Optional(Type.Array(Type.Object({ job_id: uuid, us: Type.Integer() }), { description }));
-const seriesSchema = Type.Array(
-  Type.Object({
-    at: instant,
-    sample_count: Type.Integer(),
-    p50_us: Type.Integer(),
-    p95_us: Type.Integer(),
-    p99_us: Type.Integer(),
-    max_us: Type.Integer(),
-  }),
-  { description: 'The buckets that have samples, oldest first; `at` is the beginning of the bucket.' },
-);
+const seriesSchema = Type.Array(Type.Object({ at: instant, sample_count: Type.Integer(), ...exact }), {
+  description: 'The buckets that have samples, oldest first; `at` is the beginning of the bucket.',
+});
 const heatSchema = Type.Array(
   Type.Object({
     at: instant,
@@ -57,20 +47,19 @@ const stepSchema = Type.Object({
     `Up to ${stepExemplarsMax} jobs with times near the longest of the window, longest first.`,
   ),
 });
-const boundSchema = (description: string) => Type.Optional(Type.String({ format: 'date-time', description }));
 const stopwatchSchema = Type.Object({
   plugin: Type.String(),
   window: Type.String(),
   captured_at: instant,
-  from: boundSchema('When the window begins. Present with `from`, `to`, `series` or `heat`.'),
-  to: boundSchema('When the window ends. Present as `from` is.'),
+  from: Type.Optional(instantOf('When the window begins. Present with `from`, `to`, `series` or `heat`.')),
+  to: Type.Optional(instantOf('When the window ends. Present as `from` is.')),
   bucket_minutes: Type.Optional(Type.Integer({ description: 'The length of a bucket of `series` and `heat`.' })),
   steps: Type.Array(stepSchema),
   subs_unavailable: Type.Optional(Type.Literal('insufficient_scope')),
   exemplars_unavailable: Type.Optional(Type.Literal('insufficient_scope')),
 });
 
-const getStopwatch = route({
+export const getStopwatch = route({
   method: 'GET',
   path: '/stopwatch/{plugin}',
   section: 'Observation',
@@ -111,5 +100,3 @@ const getStopwatch = route({
     });
   },
 });
-
-export const stopwatchRoutes: readonly Route[] = [getStopwatch];

@@ -8,9 +8,9 @@ import { settledParts, treeJobsMax } from '../../service/json/job.ts';
 import type { RunSubmission } from '../../service/submissions.ts';
 import { type Answer, answerRead, json, smallAnswer, withHeaders } from '../answer.ts';
 import { minimalApplied, prefersMinimal } from '../prefer.ts';
-import { problem } from '../problem.ts';
 import type { HttpCall } from '../route.ts';
 import { type Wait, waitedAnswer } from '../wait.ts';
+import { unknownJob } from './jobs.ts';
 import { submitAndWait, type WaitingCall, type WaitResult } from './waiting.ts';
 
 /**
@@ -35,25 +35,16 @@ type RunCall = WaitingCall & Pick<HttpCall, 'headerList' | 'callerNow'>;
 
 function answerRun(call: RunCall, { id, how }: WaitResult, waitMs: number): Answer | Promise<Answer> {
   const place = `/job/${formatId(id)}`;
-  const late = `The run did not finish within ${waitMs / 1000} s. It continues; follow it at ${place}.`;
-  switch (how) {
-    case 'settled':
-      return settled(call, id);
-    case 'stopped':
-      return pointed(
-        id,
-        'running',
-        `The service is stopping, and the run continues at its next start. Follow it at ${place}.`,
-      );
-    case 'crowded':
-      return pointed(
-        id,
-        'running',
-        `Too many callers wait (at most ${waitersMax}). The run continues; follow it at ${place}.`,
-      );
-    default:
-      return pointed(id, 'running', late, true);
+  if (how === 'settled') return settled(call, id);
+  if (how === 'timed_out' || how === 'gone') {
+    const late = `The run did not finish within ${waitMs / 1000} s. It continues; follow it at ${place}.`;
+    return pointed(id, 'running', late, true);
   }
+  const messages = {
+    stopped: `The service is stopping, and the run continues at its next start. Follow it at ${place}.`,
+    crowded: `Too many callers wait (at most ${waitersMax}). The run continues; follow it at ${place}.`,
+  };
+  return pointed(id, 'running', messages[how]);
 }
 
 /**
@@ -77,7 +68,7 @@ async function settled(call: RunCall, id: JobId): Promise<Answer> {
 
 function unshown({ engine }: RunCall, id: JobId, message: string): Answer {
   const job = engine.job(id);
-  if (!job) return problem('unknown_job', `there is no job ${JSON.stringify(formatId(id))}`);
+  if (!job) return unknownJob(formatId(id));
   return pointed(id, job.status, message);
 }
 

@@ -6,7 +6,8 @@ import { restartSettings } from '../../config/section/restart.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { countText } from '../../runtime/text.ts';
 import { timestamp } from '../../service/json/timestamp.ts';
-import { ReadsDown, readsDownDetail } from '../../service/reads/reads.ts';
+import { unlessDown } from '../answer.ts';
+import { oneOfTexts } from '../openapi/schemas.ts';
 import { type HttpProblem, type ProblemItem, problem } from '../problem.ts';
 import { flag, oneOf } from '../query.ts';
 import { anyOf, json, type Route, route } from '../route.ts';
@@ -100,7 +101,7 @@ function pointerOf(line: string): ProblemItem['pointer'] {
 }
 
 const doctorSchema = Type.Object({
-  status: Type.Union([Type.Literal('ok'), Type.Literal('degraded')]),
+  status: oneOfTexts(['ok', 'degraded']),
   checks: Type.Array(Type.Object({ name: Type.String(), passed: Type.Boolean(), detail: Type.String() })),
 });
 
@@ -122,7 +123,7 @@ const getDoctor = route({
 });
 
 const selfcheckSchema = Type.Object({
-  status: Type.Union([Type.Literal('ok'), Type.Literal('failed')]),
+  status: oneOfTexts(['ok', 'failed']),
   invariants_checked: Type.Integer(),
   failures: Type.Array(Type.Object({ invariant: Type.String(), detail: Type.String() })),
   detail: Type.String({ description: 'How much of the store was checked.' }),
@@ -147,10 +148,5 @@ const getSelfcheck = route({
     return json(200, JSON.stringify({ status, invariants_checked: invariantsChecked, failures, detail }));
   },
 });
-
-function unlessDown(error: unknown): HttpProblem {
-  if (error instanceof ReadsDown) return problem('unavailable', readsDownDetail);
-  throw error;
-}
 
 export const systemRoutes: readonly Route[] = [postReload, getDoctor, getSelfcheck];

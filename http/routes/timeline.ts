@@ -3,12 +3,13 @@ import { statuses } from '../../actors/job/records/job.ts';
 import { pathJobsMax } from '../../actors/job/views/critical-path.ts';
 import { bucketCounts, bucketsDefault, bucketsMax, namedMax, stepsMax } from '../../actors/job/views/timeline.ts';
 import { errorCharsMax } from '../../actors/job/views/timeline-reading.ts';
+import { parseId } from '../../runtime/ids.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { answerRead } from '../answer.ts';
 import { counted, instant, instantOf, jobStatus, nullable, phaseSchema, uuid } from '../openapi/schemas.ts';
 import { instant as instantParameter, integer } from '../query.ts';
-import { anyOf, type Route, route } from '../route.ts';
-import { findJobId, maySeeResults } from './jobs.ts';
+import { anyOf, route } from '../route.ts';
+import { findJob, maySeeResults } from './jobs.ts';
 
 const us = Type.Integer({ minimum: 0 });
 const percentiles = Type.Object({ p50: us, p95: us, p99: us, max: us });
@@ -100,7 +101,7 @@ const timelineSchema = Type.Object({
   ),
 });
 
-const getTimeline = route({
+export const getTimeline = route({
   method: 'GET',
   path: '/job/{job_id}/timeline',
   section: 'Jobs',
@@ -113,16 +114,14 @@ const getTimeline = route({
   query: { buckets: integer(1, bucketsMax, bucketsDefault), from: instantParameter, to: instantParameter },
   problems: ['unknown_job', 'too_many_reads'],
   answers: { 200: { description: 'The timeline.', schema: timelineSchema } },
-  find: findJobId,
+  find: findJob,
   handle(call) {
-    const { found, query, caller } = call;
-    const { buckets = bucketsDefault, from, to } = query;
+    const { buckets = bucketsDefault, from, to } = call.query;
+    const id = parseId(call.found.jobId)!;
     const nowUs = call.nowMs() * 1000;
     const hasPart = from !== undefined || to !== undefined;
     const part = { fromUs: from ?? 0, toUs: to ?? Number.MAX_SAFE_INTEGER };
-    const withErrors = maySeeResults(caller!);
-    return answerRead(call, { kind: 'timeline', id: found.id, buckets, nowUs, withErrors, ...(hasPart && { part }) });
+    const withErrors = maySeeResults(call.caller!);
+    return answerRead(call, { kind: 'timeline', id, buckets, nowUs, withErrors, ...(hasPart && { part }) });
   },
 });
-
-export const timelineRoutes: readonly Route[] = [getTimeline];

@@ -4,7 +4,7 @@ import { topologyOf } from '../../actors/pipeline/views/topology.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { timestamp } from '../../service/json/timestamp.ts';
 import { perConfig } from '../per-config.ts';
-import { anyOf, json, type Route, route } from '../route.ts';
+import { anyOf, json, route } from '../route.ts';
 
 const wires = Type.Array(Type.Object({ signal: Type.String(), command: Type.String() }));
 const ends = Type.Array(Type.Object({ plugin: Type.String(), command: Type.String() }));
@@ -16,7 +16,7 @@ const topologySchema = Type.Object({
 
 const topologyIn = perConfig(topologyOf);
 
-const getTopology = route({
+export const getTopology = route({
   method: 'GET',
   path: '/topology',
   section: 'Observation',
@@ -28,5 +28,3 @@ const getTopology = route({
     return json(200, JSON.stringify(body));
   },
 });
-
-export const topologyRoutes: readonly Route[] = [getTopology];

@@ -4,8 +4,8 @@ import { Type } from '../../runtime/schema-type.ts';
 import { timestamp } from '../../service/json/timestamp.ts';
 import { codeSeconds, sessionHours, sessionsMax } from '../../service/ui-sessions.ts';
 import { may } from '../auth.ts';
-import { counted, instant } from '../openapi/schemas.ts';
-import { type HttpProblem, isProblem, mismatchProblem, problem } from '../problem.ts';
+import { bodyOf, counted, instant } from '../openapi/schemas.ts';
+import { type HttpProblem, invalidAt, isProblem, problem } from '../problem.ts';
 import { anyToken, json, open, type Route, route } from '../route.ts';
 
 const section = 'Dashboard';
@@ -23,18 +23,15 @@ const postCode = route({
     'The session has the given scopes, at most those of the token; without `scopes` it has all of them. The token of a session cannot make ' +
     `codes. \`headgate ui\` calls this route.`,
   access: anyToken,
-  body: Type.Object(
-    {
-      scopes: Type.Optional(
-        Type.Array(Type.String({ enum: [...apiScopes] }), {
-          minItems: 1,
-          maxItems: apiScopes.length,
-          description: 'The scopes of the session.',
-        }),
-      ),
-    },
-    { additionalProperties: false },
-  ),
+  body: bodyOf({
+    scopes: Type.Optional(
+      Type.Array(Type.String({ enum: [...apiScopes] }), {
+        minItems: 1,
+        maxItems: apiScopes.length,
+        description: 'The scopes of the session.',
+      }),
+    ),
+  }),
   problems: ['forbidden', 'stopping'],
   answers: {
     200: {
@@ -52,8 +49,7 @@ const postCode = route({
     const { scopes = [...caller!.scopes] } = (body ?? {}) as CodeBody;
     const excess = (scopes as readonly ApiScope[]).findIndex(scope => !may(caller!, [scope]));
     if (excess >= 0) {
-      const message = 'must be a scope of the token that makes the code';
-      return mismatchProblem('invalid_request', [{ pointer: `/scopes/${excess}`, message }]);
+      return invalidAt(`/scopes/${excess}`, 'must be a scope of the token that makes the code');
     }
     const grant = { originDigest: hexOf(caller!.tokenDigest), scopes };
     const made = engine.uiSessions.makeCode(grant, caller!.expiresAtMs);
@@ -74,15 +70,13 @@ const postSession = route({
     `${bodyLimit.bytesMax} bytes.`,
   access: open,
   bodyLimit,
-  body: Type.Object({ code: Type.String({ maxLength: codeCharactersMax }) }, { additionalProperties: false }),
+  body: bodyOf({ code: Type.String({ maxLength: codeCharactersMax }) }),
   problems: ['invalid_code', 'unavailable', 'stopping'],
   answers: {
     200: { description: 'The session has begun.', schema: Type.Object({ token: Type.String(), expires_at: instant }) },
   },
   handle({ engine, body }) {
-    if (body === undefined) {
-      return mismatchProblem('invalid_request', [{ pointer: '', message: 'must be an object with "code"' }]);
-    }
+    if (body === undefined) return invalidAt('', 'must be an object with "code"');
     const made = stored(() => engine.uiSessions.exchange((body as { readonly code: string }).code));
     if (isProblem(made)) return made;
     if (made === null)

@@ -2,41 +2,36 @@
 import type { VaultListing, VaultOp, VaultRefusal, VaultReply, VaultRequest } from '../../actors/vault/protocol.ts';
 import { type Schema, Type } from '../../runtime/schema-type.ts';
 import { parseTimestamp, timestamp } from '../../service/json/timestamp.ts';
-import { counted } from '../openapi/schemas.ts';
-import { type ProblemCode, problem } from '../problem.ts';
+import { bodyOf, counted, oneOfTexts } from '../openapi/schemas.ts';
+import { problem } from '../problem.ts';
+import { timeRule } from '../query.ts';
 import { type Answer, json, type Route, route } from '../route.ts';
 
 const section = 'Vault';
 
 const named = { name: Type.String() };
-const nameOnly = Type.Object(named, { additionalProperties: false });
+const nameOnly = bodyOf(named);
 
-const principalBody = Type.Object(
-  { ...named, kind: Type.String({ description: 'plugin, consumer or gateway; only plugins receive secrets.' }) },
-  { additionalProperties: false },
-);
+const principalBody = bodyOf({
+  ...named,
+  kind: Type.String({ description: 'plugin, consumer or gateway; only plugins receive secrets.' }),
+});
 
-const secretBody = Type.Object(
-  {
-    ...named,
-    value: Type.Optional(Type.String({ description: 'Default: unchanged. Ignored for an auto secret.' })),
-    authorized_principals: Type.Optional(
-      Type.Array(Type.String(), { description: 'Replaces the grants. Default: unchanged.' }),
-    ),
-    pattern: Type.Optional(
-      Type.String({ description: 'manual or auto. Default: manual for a new secret, else unchanged.' }),
-    ),
-  },
-  { additionalProperties: false },
-);
+const secretBody = bodyOf({
+  ...named,
+  value: Type.Optional(Type.String({ description: 'Default: unchanged. Ignored for an auto secret.' })),
+  authorized_principals: Type.Optional(
+    Type.Array(Type.String(), { description: 'Replaces the grants. Default: unchanged.' }),
+  ),
+  pattern: Type.Optional(
+    Type.String({ description: 'manual or auto. Default: manual for a new secret, else unchanged.' }),
+  ),
+});
 
-const rollBody = Type.Object(
-  {
-    ...named,
-    value: Type.Optional(Type.String({ description: 'Required for a manual secret, ignored for an auto secret.' })),
-  },
-  { additionalProperties: false },
-);
+const rollBody = bodyOf({
+  ...named,
+  value: Type.Optional(Type.String({ description: 'Required for a manual secret, ignored for an auto secret.' })),
+});
 
 function answered(status: string): Schema {
   return Type.Object({ name: Type.String(), status: Type.Literal(status) });
@@ -48,10 +43,10 @@ const rolledPrincipal = Type.Object({
   skipped: Type.Array(Type.String(), { description: 'The manual secrets, which are not rolled.' }),
 });
 
-const listBody = Type.Object({}, { additionalProperties: false });
+const listBody = bodyOf({});
 
 const times = { created_at: Type.String(), changed_at: Type.String() };
-const entityStatus = Type.Union([Type.Literal('active'), Type.Literal('revoked')]);
+const entityStatus = oneOfTexts(['active', 'revoked']);
 const names = Type.Array(Type.String());
 
 const listing = Type.Object({
@@ -68,13 +63,10 @@ const listing = Type.Object({
   ),
 });
 
-const pruneBody = Type.Object(
-  {
-    before: Type.String({ description: 'RFC 3339. Records from this time or later stay.' }),
-    through: Type.Optional(counted('The `seq` of the last record that may be removed. Default: the last but one.')),
-  },
-  { additionalProperties: false },
-);
+const pruneBody = bodyOf({
+  before: Type.String({ description: 'RFC 3339. Records from this time or later stay.' }),
+  through: Type.Optional(counted('The `seq` of the last record that may be removed. Default: the last but one.')),
+});
 
 const pruned = Type.Object({
   status: Type.Literal('pruned'),
@@ -100,11 +92,8 @@ type VaultBody = {
   readonly through?: number;
 };
 
-type Declared = {
+type Declared = Pick<Route, 'path' | 'summary' | 'notes'> & {
   readonly op: VaultOp;
-  readonly path: string;
-  readonly summary: string;
-  readonly notes?: string;
   readonly body: Schema;
   readonly answer: Schema;
   readonly problems: readonly VaultRefusal[];
@@ -112,24 +101,20 @@ type Declared = {
   readonly request: (body: VaultBody) => VaultRequest | undefined;
 };
 
-const nameProblems = ['invalid_name'] satisfies ProblemCode[];
-
-function vaultRoute({ op, path, summary, notes, body, answer, problems, request }: Declared): Route {
+function vaultRoute({ op, answer, problems, request, ...declared }: Declared): Route {
+  const hasName = op !== 'list' && op !== 'audit.prune';
   return route({
+    ...declared,
     method: 'POST',
-    path,
     section,
-    summary,
-    ...(notes !== undefined && { notes }),
     access: { kind: 'vault', op },
-    body,
-    problems: ['disk_full', 'unavailable', ...(op === 'list' || op === 'audit.prune' ? [] : nameProblems), ...problems],
+    problems: ['disk_full', 'unavailable', ...(hasName ? (['invalid_name'] as const) : []), ...problems],
     answers: { 200: { description: 'The effect is on disk, and the call is in the audit trail.', schema: answer } },
     handle(call) {
       const { engine, caller, body: given } = call;
       if (given === undefined) return problem('invalid_request', 'a JSON body is needed');
       const asked = request(given as VaultBody);
-      if (!asked) return problem('invalid_request', '/before must be an RFC 3339 time, such as 2026-01-31T12:00:00Z');
+      if (!asked) return problem('invalid_request', `/before ${timeRule}`);
       return engine.vault.call(caller!.tokenDigest, asked, call).then(reply => answerOf(asked, reply));
     },
   });

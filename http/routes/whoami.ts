@@ -2,17 +2,17 @@
 import { Type } from '../../runtime/schema-type.ts';
 import { timestamp } from '../../service/json/timestamp.ts';
 import { instant, nullable } from '../openapi/schemas.ts';
-import { anyToken, json, type Route, route } from '../route.ts';
+import { anyToken, json, route } from '../route.ts';
 
 const whoamiSchema = Type.Object({
-  name: Type.Union([Type.String(), Type.Null()], { description: 'Null: the token has no name.' }),
+  name: nullable(Type.String(), { description: 'Null: the token has no name.' }),
   scopes: Type.Array(Type.String(), {
     description: 'The scopes of the token, and those that they imply: `plugin:rw` implies `plugin:ro`.',
   }),
   expires_at: nullable(instant),
 });
 
-const getWhoami = route({
+export const getWhoami = route({
   method: 'GET',
   path: '/whoami',
   section: 'Discovery',
@@ -26,5 +26,3 @@ const getWhoami = route({
     return json(200, JSON.stringify({ name, scopes: [...scopes], expires_at: expires }));
   },
 });
-
-export const whoamiRoutes: readonly Route[] = [getWhoami];

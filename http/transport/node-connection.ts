@@ -14,7 +14,7 @@ import { idleMsMax, type RequestHandler } from './transport.ts';
  */
 export const pipelinedMax = 128;
 /** While a body arrives, at least this many bytes must arrive every `idleMsMax`: 16 KiB a second, as in uWebSockets.js. */
-export const arrivingBytesMin = 16 * 1024 * (idleMsMax / 1000);
+const arrivingBytesMin = 16 * 1024 * (idleMsMax / 1000);
 /** The maximum time that the connection stays open after a refusal, to let the caller read the refusal (`endWith`). */
 const lingerMsMax = 1_000;
 

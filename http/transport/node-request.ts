@@ -4,7 +4,7 @@ import type { RequestSource } from '../head.ts';
 import { type HttpProblem, problem } from '../problem.ts';
 
 /** The maximum number of header lines; a request with more is refused. */
-export const headerLinesMax = 100;
+const headerLinesMax = 100;
 
 /** The refusal of an invalid request that Node's parser has accepted; null if the request is valid. */
 function faultOf({ httpVersion, rawHeaders }: IncomingMessage): HttpProblem | null {

@@ -55,12 +55,8 @@ export class NodeResponse implements ResponseTarget {
       if (!this.#isOver) arrived(chunk, missing === 0);
     });
     this.#request.on('end', () => {
-      if (missing > 0 || length === 0) this.#arrivedWhole(arrived);
+      if ((missing > 0 || length === 0) && !this.#isOver) arrived(Buffer.alloc(0), true);
     });
-  }
-
-  #arrivedWhole(arrived: (chunk: Uint8Array, isLast: boolean) => void): void {
-    if (!this.#isOver) arrived(Buffer.alloc(0), true);
   }
 
   /** Has no effect, because NodeConnection handles the requests of a connection one after the other. */

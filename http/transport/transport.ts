@@ -25,7 +25,6 @@ export interface ResponseTarget {
   respondBare(head: ResponseHead, length: number | null): void;
   /** Writes the complete answer and closes the connection; further requests on it are ignored. */
   respondLast(head: ResponseHead, body: string): void;
-  /** Begins a streamed answer. */
   begin(head: ResponseHead): void;
   /** Writes a part of a streamed answer. False: the text waits in memory, because the reader is slow. */
   write(text: string): boolean;

@@ -2,6 +2,7 @@
 
 import type { AppOptions, HttpRequest, HttpResponse, TemplatedApp, us_listen_socket } from 'uWebSockets.js';
 import type { Certificate } from '../../config/certificate.ts';
+import type { ListenAddress } from '../../config/config.ts';
 import type { Served } from '../../service/doctor/certificates.ts';
 import { headText, type ResponseHead } from '../response-head.ts';
 import { patternsOf } from './server-names.ts';
@@ -22,10 +23,7 @@ export async function loadUws(scratch: string): Promise<Transport> {
   (uws as unknown as { _cfg(option: string): void })._cfg('silent');
 
   // This function awaits nothing, so its promise resolves before a request is read, and the caller can bind its other listeners first.
-  async function bind(
-    { host, port }: { readonly host: string; readonly port: number },
-    certificate: Certificate | null,
-  ): Promise<Listener | null> {
+  async function bind({ host, port }: ListenAddress, certificate: Certificate | null): Promise<Listener | null> {
     let handler: RequestHandler | null = null;
     let listening: us_listen_socket | false = false;
     const handle = (res: HttpResponse, req: HttpRequest): void => {

@@ -8,7 +8,7 @@ import { type HttpProblem, type ProblemCode, problemStatus } from '../problem.ts
  */
 export const rejectedEventEveryMs = 1_000;
 
-export type DeliveryEventsOptions = {
+type DeliveryEventsOptions = {
   readonly publish: (groups: readonly Observations[]) => void;
   readonly nowMs: () => number;
   readonly later: (act: () => void, ms: number) => void;

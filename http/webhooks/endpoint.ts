@@ -10,14 +10,14 @@ import { Type } from '../../runtime/schema-type.ts';
 import { deliveryKeyOf, isKeyText } from '../idempotency.ts';
 import { type BigIntegers, readJsonBody } from '../json.ts';
 import { checkPayload } from '../payload.ts';
-import { type HttpProblem, mismatchProblem, problem } from '../problem.ts';
+import { type HttpProblem, isProblem, mismatchProblem, problem } from '../problem.ts';
 import { refusalDetails, refusalProblem } from '../refusal.ts';
 import { type Answer, type HttpCall, json, type Route, route } from '../route.ts';
 import type { DeliveryEvents } from './delivery-events.ts';
 import { eventOf } from './event.ts';
 import { makeVerify } from './signature.ts';
 
-export const deliveryIdCharsMax = 255;
+const deliveryIdCharsMax = 255;
 
 /** The command that receives deliveries, in the endpoint's plugin. */
 const command = 'handle';
@@ -35,17 +35,17 @@ export function endpointRoute(endpoint: WebhookEndpoint, config: Config, deliver
     const body = readObject(call.header('content-type'), bytes, endpoint.bigIntegers ?? 'refuse');
     if (body.kind === 'problem') return body;
     const id = deliveryIdOf(endpoint, call);
-    if (id.kind === 'problem') return id;
-    const made = eventOf(endpoint, header => call.header(header), body.value);
-    if (made.kind === 'problem') return made;
+    if (isProblem(id)) return id;
+    const event = eventOf(endpoint, header => call.header(header), body.value);
+    if (isProblem(event)) return event;
     const errors = checkPayload(config, inputSchema, body.value, '');
     if (errors.length > 0) return mismatchProblem('invalid_payload', errors);
     const work = {
       payload: pack(body.value),
       submittedBy,
-      event: made.event,
+      event,
       asker: call,
-      ...(id.text !== null && { idempotency: deliveryKeyOf(name, id.text) }),
+      ...(id !== null && { idempotency: deliveryKeyOf(name, id) }),
     };
     const { plugin, pipeline } = endpoint;
     const reply =
@@ -104,14 +104,11 @@ function readObject(
     : problem('invalid_request', 'the body must be a JSON object');
 }
 
-/** The id of a delivery. `text` is null if the endpoint has no id header. */
-function deliveryIdOf(
-  { idHeader }: WebhookEndpoint,
-  call: HttpCall,
-): { readonly kind: 'id'; readonly text: string | null } | HttpProblem {
-  if (idHeader === undefined) return { kind: 'id', text: null };
+/** The id of a delivery; null if the endpoint has no id header. */
+function deliveryIdOf({ idHeader }: WebhookEndpoint, call: HttpCall): string | HttpProblem | null {
+  if (idHeader === undefined) return null;
   const text = call.header(idHeader.toLowerCase()) ?? '';
-  if (isKeyText(text, deliveryIdCharsMax)) return { kind: 'id', text };
+  if (isKeyText(text, deliveryIdCharsMax)) return text;
   const detail = `the header ${idHeader} must carry the id of the delivery, 1 to ${deliveryIdCharsMax} characters in UTF-8`;
   return problem('invalid_request', detail);
 }

@@ -6,17 +6,11 @@ import { type Path, pathText } from '../../config/pipeline/definition.ts';
 import { eventHeaderCharsMax, eventTypeExpected, eventTypeShape } from '../../config/section/webhook-event.ts';
 import type { EventHeaders } from '../../runtime/host/wire/plugin-host.ts';
 import type { Json, JsonObject } from '../../runtime/packing.ts';
-import { type HttpProblem, problem } from '../problem.ts';
+import { type HttpProblem, isProblem, problem } from '../problem.ts';
 import type { HeaderOf } from './signature.ts';
 
-type Rendered = { readonly kind: 'type'; readonly type: string } | HttpProblem;
-
 /** Makes the event of a delivery whose signature is valid. */
-export function eventOf(
-  endpoint: WebhookEndpoint,
-  header: HeaderOf,
-  body: JsonObject,
-): { readonly kind: 'event'; readonly event: EntryEvent } | HttpProblem {
+export function eventOf(endpoint: WebhookEndpoint, header: HeaderOf, body: JsonObject): EntryEvent | HttpProblem {
   const { name, headers: names, event: template } = endpoint;
   const headers: { [name: string]: string } = {};
   for (const each of names ?? []) {
@@ -27,15 +21,12 @@ export function eventOf(
     }
     headers[each] = value;
   }
-  const rendered: Rendered = template
-    ? typeOf(template.parts, headers, body)
-    : { kind: 'type', type: `webhook.${name}` };
-  if (rendered.kind === 'problem') return rendered;
-  const event = { type: rendered.type, source: `webhook:${name}` };
-  return { kind: 'event', event: names === undefined ? event : { ...event, headers } };
+  const type = template ? typeOf(template.parts, headers, body) : `webhook.${name}`;
+  if (isProblem(type)) return type;
+  return { type, source: `webhook:${name}`, ...(names && { headers }) };
 }
 
-function typeOf(parts: readonly (string | Path)[], headers: EventHeaders, body: JsonObject): Rendered {
+function typeOf(parts: readonly (string | Path)[], headers: EventHeaders, body: JsonObject): string | HttpProblem {
   let type = '';
   for (const part of parts) {
     if (typeof part === 'string') {
@@ -49,7 +40,7 @@ function typeOf(parts: readonly (string | Path)[], headers: EventHeaders, body: 
     }
     type += value;
   }
-  if (eventTypeShape.test(type)) return { kind: 'type', type };
+  if (eventTypeShape.test(type)) return type;
   const shown = JSON.stringify(type.length > 128 ? `${type.slice(0, 128)}…` : type);
   return problem('invalid_request', `the type of the event would be ${shown}; it must have ${eventTypeExpected}`);
 }

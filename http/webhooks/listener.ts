@@ -1,42 +1,24 @@
 // The webhook listener: a separate address for external senders, with the endpoints of the configuration in force.
-import type { Config } from '../../config/config.ts';
 import { Type } from '../../runtime/schema-type.ts';
-import type { Caller } from '../auth.ts';
+import { anybody } from '../auth.ts';
+import { oneOfTexts } from '../openapi/schemas.ts';
+import { perConfig } from '../per-config.ts';
 import { json, open, type Route, route } from '../route.ts';
-import { makeRouteTable, type RouteTable } from '../route-table.ts';
+import { makeRouteTable } from '../route-table.ts';
 import { uptimeSeconds } from '../routes/discovery.ts';
 import { type ServeOptions, type Server, serve } from '../server.ts';
 import type { Listener } from '../transport/transport.ts';
 import type { DeliveryEvents } from './delivery-events.ts';
 import { endpointRoute } from './endpoint.ts';
 
-export type WebhookOptions = Omit<ServeOptions, 'table' | 'authenticate'> & { readonly deliveryEvents: DeliveryEvents };
+type WebhookOptions = Omit<ServeOptions, 'table' | 'authenticate'> & { readonly deliveryEvents: DeliveryEvents };
 
 export function serveWebhooks(listener: Listener, { deliveryEvents, ...options }: WebhookOptions): Server {
-  return serve(listener, { ...options, table: webhookTables(deliveryEvents), authenticate: () => anybody });
-}
-
-/** The caller of every request, except on open routes. This listener has no API tokens, so a request for an unknown path gets 404 and not 401. */
-const anybody: Caller = {
-  name: null,
-  origin: 'webhook',
-  scopes: new Set(),
-  tokenDigest: '',
-  expiresAtMs: null,
-};
-
-/** Makes the function that returns the routes of a configuration. The routes are made once per configuration. */
-function webhookTables(deliveryEvents: DeliveryEvents): (config: Config) => RouteTable {
-  let known: Config | null = null;
-  let table = makeRouteTable([]);
-  return config => {
-    if (config !== known) {
-      const endpoints = config.webhooks.endpoints.map(endpoint => endpointRoute(endpoint, config, deliveryEvents));
-      table = makeRouteTable([getHealth, ...endpoints]);
-      known = config;
-    }
-    return table;
-  };
+  const table = perConfig(config => {
+    const endpoints = config.webhooks.endpoints.map(endpoint => endpointRoute(endpoint, config, deliveryEvents));
+    return makeRouteTable([getHealth, ...endpoints]);
+  });
+  return serve(listener, { ...options, table, authenticate: () => anybody });
 }
 
 /** A health check for external callers. It shows less than the health check of the API: no paths, plugins or queue. */
@@ -50,7 +32,7 @@ const getHealth: Route = route({
     200: {
       description: 'It runs.',
       schema: Type.Object({
-        status: Type.Union([Type.Literal('ok'), Type.Literal('stopping')]),
+        status: oneOfTexts(['ok', 'stopping']),
         uptime_seconds: Type.Integer(),
         version: Type.String(),
       }),

@@ -10,7 +10,7 @@ export type HeaderOf = (name: string) => string | undefined;
  * Checks that a signature of these bytes was made with the endpoint's key and, if the endpoint has a signed time, that this time is close to now.
  * Returns null if so; otherwise what is wrong. Only the log has this text; the answer to the sender does not.
  */
-export type Verify = (header: HeaderOf, body: Uint8Array, nowMs: number) => string | null;
+type Verify = (header: HeaderOf, body: Uint8Array, nowMs: number) => string | null;
 
 /**
  * Returns the function that verifies an endpoint's signatures. The signed text consists of the values of the signed headers, each followed by a dot, and

@@ -51,7 +51,7 @@ test('a vault is set aside with its key, and the trail of the next one begins wi
   expect(statSync(aside.keys.file).mode & 0o777).toBe(0o600);
   // The vault that was set aside is a state directory of its own, which opens with its key.
   expect(wholeTrail(readAudit(aside, {})).records.map(({ op }) => op)).toEqual(['vault.init']);
-  expect(withStore(aside, store => heldVault(store, aside.keys).vault.secrets.size)).toBe(0);
+  expect(withStore(aside, store => heldVault(store, aside.keys).secrets.size)).toBe(0);
 
   expect((await at.run('abandon --yes')).status).toBe(1);
   expect((await at.run('init')).status).toBe(0);

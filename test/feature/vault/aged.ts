@@ -9,7 +9,7 @@ import { startLoop } from '../../../runtime/loop.ts';
 /** Writes `count` deliveries to the trail, with the time `at` in µs. */
 export function note(place: VaultLocation, count: number, at: number): void {
   withStore(place, store => {
-    const { vault } = heldVault(store, place.keys);
+    const vault = heldVault(store, place.keys);
     const batch = store.batch();
     const about = { actor: 'dispatcher', op: 'deliver', principal: 'p', secret: null } as const;
     for (let i = 0; i < count; i++) vault.audit(batch, { ...about, at, outcome: 'ok', code: null });

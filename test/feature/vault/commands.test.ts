@@ -170,7 +170,7 @@ test('audit prints, filters and verifies', async () => {
 test('a long trail is printed page by page: one table, one document', async () => {
   await at.run('init');
   withStore(at.place, store => {
-    const { vault: held } = heldVault(store, at.place.keys);
+    const held = heldVault(store, at.place.keys);
     const batch = store.batch();
     const record = { at: 0, op: 'deliver', principal: 'p', secret: 's', outcome: 'ok', code: null } as const;
     for (let i = 0; i < 600; i++) held.audit(batch, { ...record, actor: `job:${i}` });
