@@ -30,7 +30,6 @@ export function bufferOf(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-/** The bytes in hexadecimal. */
 export function hexOf(key: Uint8Array): string {
   return bufferOf(key).toString('hex');
 }

@@ -23,7 +23,6 @@ export class CrashHold {
     this.#limits = limits;
   }
 
-  /** Whether the hold is in force. */
   holds(nowMs: number): boolean {
     return nowMs < this.#untilMs;
   }

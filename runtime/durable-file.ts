@@ -12,6 +12,7 @@ import {
   rmSync,
   writeSync,
 } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 
 /** Replaces or creates the file. Readers see either the old or the new contents. Throws the errors of the file system. */
@@ -48,13 +49,11 @@ function writeAside(path: string, bytes: Uint8Array, mode: number, put: (aside: 
 
 /** Writes a new file and flushes it. Throws the errors of the file system. */
 export function writeSynced(path: string, bytes: Uint8Array, mode: number): void {
-  const file = openSync(path, 'wx', mode);
-  try {
+  const write = (file: number) => {
     for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at);
     fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
+  };
+  withFile(path, 'wx', write, mode);
 }
 
 /** Creates the directory and its missing parents, and flushes the directory entry of each to disk. */
@@ -66,10 +65,21 @@ export function makeDirectory(path: string, mode: number): void {
 }
 
 export function syncDirectory(path: string): void {
-  const entries = openSync(path, 'r');
+  withFile(path, 'r', fsyncSync);
+}
+
+/** As `syncDirectory`, but a disk that hangs does not block the thread. */
+export async function syncDirectoryAside(path: string): Promise<void> {
+  const entries = await open(path, 'r');
+  await entries.sync().finally(() => entries.close());
+}
+
+/** Calls `act` with the open file, and closes it. `mode`: of a file that is created. */
+export function withFile<T>(path: string, flags: string | number, act: (file: number) => T, mode?: number): T {
+  const file = openSync(path, flags, mode);
   try {
-    fsyncSync(entries);
+    return act(file);
   } finally {
-    closeSync(entries);
+    closeSync(file);
   }
 }

@@ -1,5 +1,6 @@
 // Finds values in large packed values (MessagePack), and converts large packed values to JSON text, in steps of about `stepBytes` bytes.
 // Also makes functions that compare packed values with given values.
+import { bufferOf } from './bytes.ts';
 import { unpack } from './packing.ts';
 import type { Sliced } from './slices.ts';
 import {
@@ -15,6 +16,7 @@ import {
   skipInSteps,
   skipValue,
   textFrom,
+  textSpan,
 } from './splice.ts';
 
 /** Like `spanAt` (splice.ts), but in steps: the span of the value to which these keys lead; null if they lead to no value. */
@@ -95,50 +97,67 @@ export function* someElement(bytes: Uint8Array, test: (at: number) => boolean, s
   return false;
 }
 
-/**
- * Converts a packed value to JSON text, in UTF-8, in several pieces. Neighbouring small elements or entries are decoded together. A long text
- * is decoded in one step.
- */
+/** Converts a packed value to JSON text, in UTF-8, in several pieces (`jsonPieces`). */
 export function* jsonInSteps(bytes: Uint8Array, stepBytes: number): Sliced<readonly Uint8Array[]> {
   const pieces: Uint8Array[] = [];
-  yield* addJson(pieces, bytes, 0, stepBytes);
+  for (const piece of jsonPieces(bytes, stepBytes)) {
+    pieces.push(Buffer.from(piece));
+    yield;
+  }
   return pieces;
 }
 
-/** Appends the JSON text of the value at `at` to `pieces`. Returns the end of the value. */
-function* addJson(pieces: Uint8Array[], bytes: Uint8Array, at: number, stepBytes: number): Sliced<number> {
-  const isMap = mapCount(bytes, at) >= 0;
-  const count = isMap ? mapCount(bytes, at) : listCount(bytes, at);
-  const smallEnd = count > 1 ? endWithin(bytes, at, at + stepBytes) : count > 0 ? -1 : skipValue(bytes, at);
-  if (smallEnd >= 0) {
-    pieces.push(Buffer.from(JSON.stringify(unpack(bytes.subarray(at, smallEnd)))));
-    yield;
-    return smallEnd;
+/** Yields the JSON text of the value at `at`. Each piece encodes at most about `stepBytes` bytes. Returns the end of the value. */
+export function* jsonPieces(bytes: Uint8Array, stepBytes: number, at = 0): Generator<string, number, void> {
+  let end = endWithin(bytes, at, at + stepBytes);
+  if (end < 0) {
+    const isMap = mapCount(bytes, at) >= 0;
+    const count = isMap ? mapCount(bytes, at) : listCount(bytes, at);
+    if (count > 0) return yield* entryPieces(bytes, stepBytes, contentsOf(bytes, at), count, isMap);
+    if (textFrom(bytes, at) >= 0) return yield* textPieces(bytes, stepBytes, at);
+    end = skipValue(bytes, at);
   }
-  let here = contentsOf(bytes, at);
-  let left = count;
-  pieces.push(Buffer.from(isMap ? '{' : '['));
-  while (left > 0) {
-    const { end, taken } = neighbours(bytes, here, left, isMap, here + stepBytes);
-    if (left < count) pieces.push(Buffer.from(','));
+  yield JSON.stringify(unpack(bytes.subarray(at, end)));
+  return end;
+}
+
+/** Yields the entries of a map or list. Neighbouring small entries share a piece; a large entry takes several pieces. */
+function* entryPieces(
+  bytes: Uint8Array,
+  stepBytes: number,
+  first: number,
+  count: number,
+  isMap: boolean,
+): Generator<string, number, void> {
+  let at = first;
+  let separator = isMap ? '{' : '[';
+  for (let left = count; left > 0; separator = ',') {
+    yield separator;
+    const { end, taken } = neighbours(bytes, at, left, isMap, at + stepBytes);
     if (taken > 0) {
-      const together = Buffer.concat([isMap ? mapHead(taken) : listHead(taken), bytes.subarray(here, end)]);
-      pieces.push(Buffer.from(JSON.stringify(unpack(together)).slice(1, -1)));
-      here = end;
+      const together = Buffer.concat([isMap ? mapHead(taken) : listHead(taken), bytes.subarray(at, end)]);
+      yield JSON.stringify(unpack(together)).slice(1, -1);
+      at = end;
       left -= taken;
-      yield;
       continue;
     }
     if (isMap) {
-      const value = skipValue(bytes, here);
-      pieces.push(Buffer.from(`${JSON.stringify(String(unpack(bytes.subarray(here, value))))}:`));
-      here = value;
+      at = yield* keyPieces(bytes, stepBytes, at);
+      yield ':';
     }
-    here = yield* addJson(pieces, bytes, here, stepBytes);
+    at = yield* jsonPieces(bytes, stepBytes, at);
     left--;
   }
-  pieces.push(Buffer.from(isMap ? '}' : ']'));
-  return here;
+  yield isMap ? '}' : ']';
+  return at;
+}
+
+/** Yields the JSON text of the key at `at`. Plugin code can pack a key that is not a text. */
+function* keyPieces(bytes: Uint8Array, stepBytes: number, at: number): Generator<string, number, void> {
+  if (textFrom(bytes, at) >= 0) return yield* jsonPieces(bytes, stepBytes, at);
+  const end = skipValue(bytes, at);
+  yield JSON.stringify(String(unpack(bytes.subarray(at, end))));
+  return end;
 }
 
 /** Counts the next elements or entries that end at or before `limit` (`taken`), and finds where the last of them ends. */
@@ -153,6 +172,27 @@ function neighbours(bytes: Uint8Array, from: number, left: number, isMap: boolea
     taken++;
   }
   return { end, taken };
+}
+
+/** The maximum number of bytes of a character in UTF-8. */
+const letterBytesMax = 4;
+
+function* textPieces(bytes: Uint8Array, stepBytes: number, at: number): Generator<string, number, void> {
+  const { from, to } = textSpan(bytes, at)!;
+  const text = bufferOf(bytes);
+  yield '"';
+  for (let here = from; here < to; ) {
+    let end = Math.min(here + Math.max(stepBytes, letterBytesMax), to);
+    for (let k = 1; k < letterBytesMax && end < to && isInLetter(text[end]!); k++) end--;
+    yield JSON.stringify(text.toString('utf8', here, end)).slice(1, -1);
+    here = end;
+  }
+  yield '"';
+  return to;
+}
+
+function isInLetter(byte: number): boolean {
+  return (byte & 0xc0) === 0x80;
 }
 
 /** Compares the packed value at `at` with a given value. Returns the end of the packed value if they are equal, otherwise -1. */

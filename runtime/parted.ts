@@ -3,7 +3,7 @@
 //   0xc1 (no packed value begins with it) | length of the represented bytes (4) | packed list of sections
 import { bufferOf } from './bytes.ts';
 import { pack, packedNull, unpack } from './packing.ts';
-import type { Sliced } from './slices.ts';
+import { type Sliced, wholly } from './slices.ts';
 import type { Reader } from './store/store.ts';
 
 /**
@@ -185,11 +185,7 @@ export function* chunksOf(parts: PartReader, parted: Uint8Array): Iterable<Uint8
 
 /** Returns the whole packed value. If it is a value in parts, reads and joins the parts. Throws PartGone. */
 export function wholeOf(parts: PartReader, value: Uint8Array): Uint8Array {
-  const work = wholeInSteps(parts, value);
-  for (;;) {
-    const step = work.next();
-    if (step.done) return step.value;
-  }
+  return wholly(wholeInSteps(parts, value));
 }
 
 /** Like `wholeOf`, but in steps. Each step copies one piece of `partsOf`. */

@@ -1,7 +1,6 @@
 // Regular expressions that match in linear time, for text that comes from outside. The only file that imports re2js.
 import { RE2JS } from 're2js';
 
-/** The maximum length of the source of a pattern. */
 export const patternCharsMax = 1000;
 /** The maximum number of instructions of a compiled pattern. */
 export const patternProgramMax = 5000;

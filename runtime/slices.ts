@@ -112,6 +112,14 @@ export class Slices {
   }
 }
 
+/** Runs the work to its end, without interruption. */
+export function wholly<T>(work: Sliced<T>): T {
+  for (;;) {
+    const step = work.next();
+    if (step.done) return step.value;
+  }
+}
+
 /** Runs the work until it has ended or `quantumMsMax` has passed, but for at least one step. */
 function quantum<T>(work: Sliced<T>): IteratorResult<unknown, T> {
   const endMs = performance.now() + quantumMsMax;

@@ -11,14 +11,7 @@ import type {
   StartAction,
   SubmitReply,
 } from '../actors/job/protocol.ts';
-import {
-  type Action,
-  type ActionPlan,
-  type Moment,
-  readAction,
-  type Selection,
-  stepJobsMax,
-} from '../actors/job/records/action.ts';
+import { type Action, type Moment, readAction, type Selection, stepJobsMax } from '../actors/job/records/action.ts';
 import { formatId, type JobId, jobIdBytes } from '../runtime/ids.ts';
 import { type Link, type PendingAsk, ThreadGone } from '../runtime/link.ts';
 import type { Logger } from '../runtime/log.ts';
@@ -120,7 +113,8 @@ export function openActions({ link, reader, reads, stopping, log }: ActionsOptio
   }
 
   async function run(id: JobId, { plan, progress }: Action): Promise<void> {
-    const pace = new Pace(plan.perSecond);
+    const { selection, moment, searchedUs, perSecond } = plan;
+    const pace = new Pace(perSecond);
     let after = progress.cursor;
     let left: Uint8Array = new Uint8Array(0);
     let isEnd = false;
@@ -128,7 +122,8 @@ export function openActions({ link, reader, reads, stopping, log }: ActionsOptio
     while (!stopping()) {
       try {
         // The ledger finds the occurrences of a backfill itself.
-        if (left.length === 0 && !isEnd && !plan.backfill) ({ ids: left, isEnd } = await nextPage(plan, after));
+        if (left.length === 0 && !isEnd && !plan.backfill)
+          ({ ids: left, isEnd } = await reads.nextMatches({ selection, moment, searchedUs, after }));
         const ids = left.subarray(0, pace.portion * jobIdBytes);
         const isLast = isEnd && ids.length === left.length;
         const step = { kind: 'action_step', id, after, ids, isLast };
@@ -158,10 +153,6 @@ export function openActions({ link, reader, reads, stopping, log }: ActionsOptio
         await pause(againMs);
       }
     }
-  }
-
-  async function nextPage({ selection, moment, searchedUs }: ActionPlan, after: JobId | null) {
-    return reads.nextMatches({ selection, moment, searchedUs, after });
   }
 
   return {

@@ -3,7 +3,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Hub } from '../actors/hub/hub.ts';
 import type { CancelJob, CancelReply } from '../actors/job/cancel/cancel-protocol.ts';
-import type { Gauges } from '../actors/job/gauges.ts';
 import type { PauseReply, PauseRequest } from '../actors/job/holds/pause-protocol.ts';
 import type { EdgeMessage, RefusedWork, SubmitReply, Waits } from '../actors/job/protocol.ts';
 import type { Pause, PauseTarget } from '../actors/job/records/pause.ts';
@@ -13,19 +12,16 @@ import type { JobView } from '../actors/job/views/job-view.ts';
 import { findJob, findTree } from '../actors/job/views/jobs.ts';
 import { listPauses } from '../actors/job/views/pauses.ts';
 import { unsettledIn } from '../actors/job/views/unsettled.ts';
-import type { Config } from '../config/config.ts';
 import type { JobId } from '../runtime/ids.ts';
-import type { Link } from '../runtime/link.ts';
 import type { Logger } from '../runtime/log.ts';
-import type { Reader } from '../runtime/store/store.ts';
 import { type ActionCalls, type ActionReads, openActions } from './actions.ts';
-import type { Administration } from './administration.ts';
+import type { Administration, AdministrationOptions } from './administration.ts';
 import { askLedger } from './ask-ledger.ts';
 import type { Backups } from './backup/backups.ts';
 import { EventStreams } from './events/streams.ts';
 import { JobWaiters, type OnJobEnd } from './job-waiters.ts';
 import type { Metrics } from './metrics/metrics.ts';
-import type { Reads } from './reads/reads.ts';
+import type { ReadsClient } from './reads/reads-client.ts';
 import { openSchedules } from './schedules.ts';
 import { type BatchSubmission, type RunSubmission, type Submission, Submissions } from './submissions.ts';
 import type { UiSessions } from './ui-sessions.ts';
@@ -41,10 +37,10 @@ const waitsMsMax = 100;
 /** The answer to a cancel waits at most this long for the ledger. */
 const cancelMsMax = 20_000;
 
-export type EngineOptions = {
-  /** The configuration in force. */
-  readonly config: () => Config;
-  readonly reads: Reads;
+type SharedOptions = Pick<AdministrationOptions, 'config' | 'link' | 'reader' | 'gauges' | 'upMs'>;
+
+export type EngineOptions = SharedOptions & {
+  readonly reads: Pick<ReadsClient, 'answer'>;
   /** Finds the jobs that match the filters of actions. */
   readonly selecting: ActionReads;
   readonly administration: Administration;
@@ -55,12 +51,7 @@ export type EngineOptions = {
   /** Whether the service is stopping and refuses new work. */
   readonly stopping: () => boolean;
   readonly log: Pick<Logger, 'error'>;
-  /** The time since the start, by the monotonic clock. */
-  readonly upMs: () => number;
   readonly version: string;
-  readonly link: Link;
-  readonly reader: Reader;
-  readonly gauges: Gauges;
   readonly hub: Hub;
 };
 
@@ -101,10 +92,7 @@ export function openEngine({ link, reader, gauges, hub, selecting, log, ...parts
     /** When the newest attempt ended, in µs since the epoch. After the clock was set back, this can be later than now. */
     newestEndUs: () => gauges.get('journaled'),
     events: new EventStreams({ hub, nowMs: Date.now, generation: () => [parts.config(), parts.uiSessions.endings] }),
-    /**
-     * Resolves when the job is on disk, or refused. If the job is accepted, `onJobEnd` is called once: after the promise has resolved, but
-     * possibly before code that awaits the promise continues. After `unwatch`, `onJobEnd` is called only if the call was already due.
-     */
+    /** Resolves when the job is on disk, or refused. `onJobEnd` is called as `JobWaiters.start` says. */
     submit(submission: Submission, onJobEnd?: OnJobEnd): Promise<SubmitReply> {
       if (onJobEnd === undefined) return submissions.submit(submission);
       return waiters.start(
@@ -115,24 +103,18 @@ export function openEngine({ link, reader, gauges, hub, selecting, log, ...parts
     },
     /** Resolves when the jobs of the batch are on disk, or refused. As many jobs are accepted as there is room for. */
     submitAll: (batch: BatchSubmission) => submissions.submitAll(batch),
-    /** Starts a run. Resolves when the run is on disk, or refused. `onJobEnd` is called under the same conditions as with `submit`. */
+    /** Starts a run. Resolves when the run is on disk, or refused. `onJobEnd`: as with `submit`. */
     startRun(submission: RunSubmission, onJobEnd?: OnJobEnd): Promise<SubmitReply> {
       if (onJobEnd === undefined) return submissions.startRun(submission, false);
       return waiters.start(submission, watch => submissions.startRun(submission, watch), onJobEnd);
     },
-    /**
-     * Waits for a job. `onJobEnd` is called once: when the job settles, when the service stops, or at once if too many callers wait. After
-     * `unwatch` it is called only if the call was already due.
-     */
     watch: (id: JobId, onJobEnd: OnJobEnd) => waiters.join(id, onJobEnd),
-    /** Called when a caller no longer waits for a job. */
     unwatch: (id: JobId, onJobEnd: OnJobEnd) => waiters.leave(id, onJobEnd),
     /** Handles a message of the ledger thread: a job that callers wait for has settled, or the actors have restarted. */
     receive(message: EdgeMessage): void {
       if (message.kind === 'actors_restarted') waiters.renew();
       else waiters.settled(message.id);
     },
-    /** Called when the service stops: ends the waiting of all callers. */
     release: () => waiters.release(),
     /** The job as of the last commit; undefined if no such job is stored. */
     job(id: JobId): JobView | undefined {

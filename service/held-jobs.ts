@@ -1,16 +1,11 @@
 // Asks the ledger for the held jobs, and for the jobs that another configuration would hold.
 
-import type { HeldJobs, HeldQuery, QueuedJobs } from '../actors/job/protocol.ts';
+import type { HeldJobs, QueuedJobs } from '../actors/job/protocol.ts';
 import type { Config } from '../config/config.ts';
 import type { Link } from '../runtime/link.ts';
 import { sandboxFault } from '../runtime/processes/sandbox.ts';
 import { countText } from '../runtime/text.ts';
 import { askLedger } from './ask-ledger.ts';
-
-function commandsOf({ plugins }: Config): NonNullable<HeldQuery['next']> {
-  const commands = Object.values(plugins).map(({ name, manifest }) => [name, manifest.commands.map(one => one.name)]);
-  return Object.fromEntries(commands);
-}
 
 /** The jobs that are held now, other than by a pause; null if the ledger does not respond. */
 export async function heldNow(link: Link): Promise<readonly HeldJobs[] | null> {
@@ -23,8 +18,9 @@ export async function heldNow(link: Link): Promise<readonly HeldJobs[] | null> {
  */
 export async function heldUnder(link: Link, config: Config): Promise<readonly QueuedJobs[] | null> {
   const refused = await withoutSandbox(config);
-  const next = Object.entries(commandsOf(config)).filter(([name]) => !refused.has(name));
-  const reply = await askLedger(link, { kind: 'ask_held', next: Object.fromEntries(next) });
+  const usable = Object.values(config.plugins).filter(({ name }) => !refused.has(name));
+  const commands = usable.map(({ name, manifest }) => [name, manifest.commands.map(one => one.name)]);
+  const reply = await askLedger(link, { kind: 'ask_held', next: Object.fromEntries(commands) });
   return reply?.held.map(({ plugin, command, jobs }) => ({ plugin, command, jobs })) ?? null;
 }
 

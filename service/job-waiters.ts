@@ -60,7 +60,10 @@ export class JobWaiters {
     return reply;
   }
 
-  /** Waits for a job that is on disk. If too many callers wait already, `onJobEnd` is called soon, with `crowded`. */
+  /**
+   * Waits for a job that is on disk. `onJobEnd` is called once; soon, with `crowded`, if too many callers wait already. After `leave`, it is
+   * called only if the call was already due.
+   */
   join(id: JobId, onJobEnd: OnJobEnd): void {
     if (this.#count >= waitersMax) {
       queueMicrotask(() => onJobEnd('crowded'));

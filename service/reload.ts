@@ -51,6 +51,7 @@ export type ReloadDryRun = {
 export type ReloadOptions = {
   readonly config: Config;
   readonly log: Logger;
+  /** Applies the log settings of a configuration that has come into force. */
   readonly applyLog: (config: Config) => void;
   /** Reads and checks the configuration on disk. */
   readonly read: () => Promise<LoadResult>;

@@ -95,20 +95,14 @@ export function openSchedules({ link, reader, config }: ScheduleOptions) {
       link.ask('schedule', { kind: 'pause_schedule', id, by, reason }),
     resume: (id: string): Promise<ScheduleReply | RefusedWork> => link.ask('schedule', { kind: 'resume_schedule', id }),
     /** The schedules of these definitions, each as text. A commit may come between the reading of two of them. */
-    shown: (
-      definitions: readonly ScheduleDefinition[],
-      nowMs: number,
-      show: ShowSchedule,
-    ): Promise<readonly string[]> => slices.share().run(shown(definitions, nowMs, show)),
-    page: (from: number, limit: number, nowMs: number, show: ShowSchedule): Promise<SchedulePage> =>
-      slices.share().run(page(from, limit, nowMs, show)),
+    shown: (...wanted: Parameters<typeof shown>) => slices.share().run(shown(...wanted)),
+    page: (...wanted: Parameters<typeof page>) => slices.share().run(page(...wanted)),
     /** A schedule that the configuration does not have, if its history is still kept. */
     removedOne(id: string): ScheduleView | undefined {
       if (id.length > idCharactersMax) return undefined;
       reader.refresh();
       return viewRemoved(reader, id);
     },
-    count: (definition: ScheduleDefinition, fromMs: number, toMs: number, nowMs: number): Promise<BackfillCount> =>
-      slices.share().run(count(definition, fromMs, toMs, nowMs)),
+    count: (...wanted: Parameters<typeof count>) => slices.share().run(count(...wanted)),
   };
 }

@@ -26,31 +26,23 @@ import type { LedgerData } from './ledger/thread.ts';
 import { LedgerReports } from './metrics/ledger-reports.ts';
 import { openMetrics } from './metrics/metrics.ts';
 import { ReadsClient } from './reads/reads-client.ts';
-import { type Listeners, pluginsLoaded, Reload } from './reload.ts';
+import { pluginsLoaded, Reload, type ReloadOptions } from './reload.ts';
 import { startThread } from './start-thread.ts';
 import { indexerThread, ledgerThread } from './threads.ts';
 import { sessionFile, UiSessions } from './ui-sessions.ts';
 import { VaultClient } from './vault-client.ts';
 
-export type ServiceOptions = {
-  readonly config: Config;
-  readonly graceMs: number;
-  readonly log: Logger;
-  readonly version: string;
-  /** Receives all observations that the event stream receives. */
-  readonly onObserved: (groups: readonly Observations[]) => void;
-  /** Applies the log settings of a configuration that has come into force. */
-  readonly applyLog: (config: Config) => void;
-  /** Changes the configuration on each reload. */
-  readonly adjust: (config: Config) => Config;
-  /** The value of HEADGATE_VAULT_KEY on startup. */
-  readonly vaultKey?: string | undefined;
-  /** The umask of plugin processes; undefined: the umask of the service. */
-  readonly umask?: number | undefined;
-  /** The location of the configuration on disk, which the reads thread reads for reloads and for the doctor. */
-  readonly source: Omit<LoadOptions, 'env'>;
-  readonly listeners: Listeners;
-};
+export type ServiceOptions = Pick<LedgerData, 'config' | 'vaultKey' | 'umask'> &
+  Pick<ReloadOptions, 'log' | 'applyLog' | 'listeners'> & {
+    readonly graceMs: number;
+    readonly version: string;
+    /** Receives all observations that the event stream receives. */
+    readonly onObserved: (groups: readonly Observations[]) => void;
+    /** Changes the configuration on each reload. */
+    readonly adjust: (config: Config) => Config;
+    /** The location of the configuration on disk, which the reads thread reads for reloads and for the doctor. */
+    readonly source: Omit<LoadOptions, 'env'>;
+  };
 
 export class Service {
   readonly #options: ServiceOptions;

@@ -60,7 +60,6 @@ export class Submissions {
     this.#link = link;
   }
 
-  /** Submits a job. Resolves when it is on disk, or refused. */
   submit(submission: Submission): Promise<SubmitReply> {
     const { payload, asker } = submission;
     if (!this.#takes(payload)) return Promise.resolve(overloaded);
@@ -68,7 +67,6 @@ export class Submissions {
     return new Promise((resolve, reject) => waiting.push({ payload, asker, resolve, reject }));
   }
 
-  /** Submits a run. Resolves when the run is on disk, or refused. */
   startRun({ asker, ...submission }: RunSubmission, watch: boolean): Promise<SubmitReply> {
     const { payload } = submission;
     if (!this.#takes(payload)) return Promise.resolve(overloaded);
@@ -79,7 +77,6 @@ export class Submissions {
     });
   }
 
-  /** Submits a batch. The ledger accepts as many jobs of the batch as there is room for. */
   submitAll({ target, asker, ...common }: BatchSubmission): Promise<SubmitJobsReply> {
     const { length } = common.payloads.all;
     if (!this.#takes({ length })) return Promise.resolve(overloaded);

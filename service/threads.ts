@@ -10,14 +10,14 @@ export const readsThread = new ThreadKind('reads', new URL('./reads/thread.js', 
 });
 export const indexerThread = new ThreadKind('indexer', new URL('./indexer/thread.js', import.meta.url));
 
+const kinds = [ledgerThread, readsThread, indexerThread];
+
 /** Lets the threads load their code while the configuration is read. */
 export function prepareThreads(): void {
-  ledgerThread.prepare();
-  readsThread.prepare();
-  indexerThread.prepare();
+  for (const kind of kinds) kind.prepare();
 }
 
 /** Ends the prepared threads that were not started. */
 export async function discardThreads(): Promise<void> {
-  await Promise.all([ledgerThread, readsThread, indexerThread].map(kind => kind.discard()));
+  await Promise.all(kinds.map(kind => kind.discard()));
 }

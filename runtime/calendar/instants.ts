@@ -15,10 +15,7 @@ const backMsMax = 26 * hour;
 
 /** Returns the first instant after `afterMs` at which the pattern fires, in ms since the epoch; null if there is none. */
 export function nextInstant(pattern: CronPattern, zone: Zone, afterMs: number): number | null {
-  return pattern.isFixed ? nextFixed(pattern, zone, afterMs) : nextMatch(pattern, zone, afterMs);
-}
-
-function nextFixed(pattern: CronPattern, zone: Zone, afterMs: number): number | null {
+  if (!pattern.isFixed) return nextMatch(pattern, zone, afterMs);
   const wall = pattern.next(latestWall(zone, afterMs));
   return wall === null ? null : firstShown(zone, wall, afterMs);
 }

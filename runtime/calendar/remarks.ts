@@ -1,6 +1,6 @@
 // Says how a change of a zone's offset affects an instant at which a cron expression fires.
 import type { CronPattern } from './cron.ts';
-import type { Zone, ZonePeriod } from './zone.ts';
+import type { Zone } from './zone.ts';
 
 /**
  * `moved`: the wall clock skips the matching time, so the expression fires at the end of the gap. `first`: the wall clock will show this
@@ -13,13 +13,9 @@ export function remarkOn(pattern: CronPattern, zone: Zone, ms: number): InstantR
   const period = zone.periodAt(ms);
   const wall = ms + period.offsetMs;
   if (pattern.next(wall - 1) !== wall) return 'moved';
-  const before = otherBefore(zone, period, ms);
+  // A period that began more than 24 hours ago has no effect on this instant.
+  const before = ms - period.fromMs > 24 * 3_600_000 ? null : zone.periodAt(period.fromMs - 1);
   if (before !== null && ms < period.fromMs + before.offsetMs - period.offsetMs) return 'again';
   const after = zone.periodAt(period.toMs);
   return ms >= period.toMs - (period.offsetMs - after.offsetMs) ? 'first' : null;
-}
-
-/** The period before the given one; null if the given one began more than 24 hours before `ms`. */
-function otherBefore(zone: Zone, { fromMs }: ZonePeriod, ms: number): ZonePeriod | null {
-  return ms - fromMs > 24 * 3_600_000 ? null : zone.periodAt(fromMs - 1);
 }

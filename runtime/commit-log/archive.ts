@@ -3,6 +3,7 @@
 import { existsSync } from 'node:fs';
 import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
+import { syncDirectoryAside } from '../durable-file.ts';
 import { storeIdPattern } from '../store/store-id.ts';
 import { listSegments, type Segment } from './segments.ts';
 
@@ -160,20 +161,14 @@ async function copy({ path, usedBytes }: KeptSegment, directory: string, from: n
     await rm(partial, { force: true }).catch(() => {});
     throw error;
   }
-  await syncNames(directory);
+  await syncDirectoryAside(directory);
 }
 
 /** As `makeDirectory` of durable-file.ts, but a disk that hangs does not block the ledger thread. */
 async function makeDirectory(path: string): Promise<void> {
   const first = await mkdir(path, { recursive: true, mode: 0o700 });
   if (first === undefined) return;
-  for (let made = path; made.length >= first.length; made = dirname(made)) await syncNames(dirname(made));
-}
-
-/** Flushes the entries of the directory to disk. */
-async function syncNames(directory: string): Promise<void> {
-  const names = await open(directory, 'r');
-  await names.sync().finally(() => names.close());
+  for (let made = path; made.length >= first.length; made = dirname(made)) await syncDirectoryAside(dirname(made));
 }
 
 async function copyBytes(path: string, target: FileHandle, from: number, to: number): Promise<void> {

@@ -1,17 +1,8 @@
 // CRC-32C (Castagnoli), the checksum of the commit log. With eight tables, each step processes eight bytes.
 
 const polynomial = 0x82f63b78;
-const tables = makeTables();
-const [t0, t1, t2, t3, t4, t5, t6, t7] = tables as [
-  Int32Array,
-  Int32Array,
-  Int32Array,
-  Int32Array,
-  Int32Array,
-  Int32Array,
-  Int32Array,
-  Int32Array,
-];
+type Tables = [Int32Array, Int32Array, Int32Array, Int32Array, Int32Array, Int32Array, Int32Array, Int32Array];
+const [t0, t1, t2, t3, t4, t5, t6, t7] = makeTables() as Tables;
 
 /** The checksum of these bytes, an unsigned number of 32 bits. The computation is fastest on memory that is aligned to 4 bytes. */
 export function crc32c(bytes: Uint8Array): number {

@@ -4,6 +4,7 @@
 // damage, because the broken turn was durable once. `readLog` then skips nothing and throws.
 import { closeSync, existsSync, openSync, readSync } from 'node:fs';
 import { basename } from 'node:path';
+import { withFile } from '../durable-file.ts';
 import { StoreFault } from '../store/store.ts';
 import { crc32c } from './checksum.ts';
 import type { LogPosition } from './log-writer.ts';
@@ -113,12 +114,7 @@ export function usedBytes(segment: Segment): number {
 /** The number of the turn to which the first part in the segment belongs. Null: no turn was appended to the segment, or its head is damaged. */
 function firstTurn(segment: Segment): Lsn | null {
   const head = Buffer.alloc(headerBytes);
-  const descriptor = openSync(segment.path, 'r');
-  try {
-    readSync(descriptor, head, 0, headerBytes, 0);
-  } finally {
-    closeSync(descriptor);
-  }
+  withFile(segment.path, 'r', file => readSync(file, head, 0, headerBytes, 0));
   return readHeader(head, 0, segment.number)?.lsn ?? null;
 }
 

@@ -165,27 +165,18 @@ export class LogWriter {
     this.#prepareNext();
   }
 
-  /** The number of the segment that turns are appended to. */
-  get segment(): number {
-    return this.#current.number;
-  }
-
-  /** Whether segments are kept until they are archived. */
   get keeps(): boolean {
     return this.#queue !== null;
   }
 
-  /** If segments are archived, copies them to this directory from now on. */
   archiveTo(directory: string, report: ArchiveReport): void {
     this.#queue?.archiveTo(directory, report);
   }
 
-  /** Why the last copy to the archive failed. Null: the last copy succeeded, there was no copy, or segments are not archived. */
   get archiveFailure(): string | null {
     return this.#queue?.failure ?? null;
   }
 
-  /** If segments are archived, resolves when every turn so far is archived, or cannot be archived at present. */
   async archived(): Promise<void> {
     this.#queue?.push([], this.#inUse());
     await this.#queue?.settled();

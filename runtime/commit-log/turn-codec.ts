@@ -7,7 +7,6 @@ const removed = 0xffff_ffff;
 const recordBytes = 7;
 const nameBytesMax = 255;
 
-/** The number of bytes of the encoded batch. */
 export function encodedBytes(batch: WriteBatch<string>): number {
   let bytes = 1;
   for (const name of new Set(batch.tables)) bytes += 1 + name.length;
@@ -16,7 +15,6 @@ export function encodedBytes(batch: WriteBatch<string>): number {
   return bytes;
 }
 
-/** Encodes the batch into the buffer, from `start` on. */
 export function encodeTurn(batch: WriteBatch<string>, into: Buffer, start: number): void {
   const { tables, keys, values } = batch;
   const numbers = new Map<string, number>();

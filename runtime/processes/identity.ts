@@ -13,7 +13,7 @@ export type ProcessIdentity = {
 };
 
 export function identify(pid: number): ProcessIdentity {
-  return { pid, startTicks: startTicksOf(pid), bootId: bootId(), namespace: pidNamespace() };
+  return { pid, startTicks: livingStat(pid)?.[startTicksAt] ?? null, bootId: bootId(), namespace: pidNamespace() };
 }
 
 /** Whether the pid is valid in this process: its boot and its pid namespace are those of this process, or are unknown. */
@@ -41,10 +41,6 @@ export function isAlive(known: ProcessIdentity): boolean {
 
 /** The position of the start ticks among the fields of `statOf`. */
 const startTicksAt = 19;
-
-function startTicksOf(pid: number): string | null {
-  return livingStat(pid)?.[startTicksAt] ?? null;
-}
 
 /**
  * Whether this pid belongs to a process of this user that /proc does not show. If /proc is mounted with `hidepid`, a process that forbids
@@ -122,6 +118,16 @@ let knownNamespace: string | null | undefined;
 export function pidNamespace(): string | null {
   if (knownNamespace === undefined) knownNamespace = linkAt('/proc/self/ns/pid');
   return knownNamespace;
+}
+
+/**
+ * Sends a signal to a process or, if `pid` is negative, to the process group of this number. Has no effect if the process or group has ended,
+ * or belongs to another user.
+ */
+export function sendSignal(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch {}
 }
 
 /** The target of a link; null if the path is no link or does not exist. */

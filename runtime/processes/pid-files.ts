@@ -5,12 +5,9 @@ import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { identify, isAlive, isHere, livingStat, type ProcessIdentity, processNumbers } from './identity.ts';
+import { identify, isAlive, isHere, livingStat, type ProcessIdentity, processNumbers, sendSignal } from './identity.ts';
 import { programsPart, readProgramPids } from './program-pids.ts';
 import { killByOrigin, restFactor } from './stray-processes.ts';
-
-/** The leader of a process group. */
-type Mark = ProcessIdentity;
 
 const pollMs = 5;
 const warnMs = 30_000;
@@ -55,7 +52,7 @@ export class PidFiles {
   }
 
   put(pid: number): void {
-    writeFileSync(this.#path(pid), JSON.stringify(identify(pid) satisfies Mark), { mode: 0o600 });
+    writeFileSync(this.#path(pid), JSON.stringify(identify(pid)), { mode: 0o600 });
   }
 
   /**
@@ -113,23 +110,14 @@ function removeFile(path: string): void {
   }
 }
 
-/** Sends a signal to a whole process group. Has no effect if the group is gone. */
-export function killGroup(pid: number, signal: NodeJS.Signals = 'SIGKILL'): void {
-  try {
-    process.kill(-pid, signal);
-  } catch {
-    // The group is gone, or belongs to another user.
-  }
-}
-
-/** Kills the groups that are alive, and returns their number. */
-function killAlive(marks: readonly Mark[], members: Map<number, number>): number {
-  const alive = marks.filter(mark => isGroupAlive(mark, members));
-  for (const { pid } of alive) killGroup(pid);
+/** Kills the groups of these leaders that are alive, and returns their number. */
+function killAlive(leaders: readonly ProcessIdentity[], members: Map<number, number>): number {
+  const alive = leaders.filter(leader => isGroupAlive(leader, members));
+  for (const { pid } of alive) sendSignal(-pid, 'SIGKILL');
   return alive.length;
 }
 
-function isGroupAlive(mark: Mark, members: Map<number, number>): boolean {
+function isGroupAlive(mark: ProcessIdentity, members: Map<number, number>): boolean {
   if (mark.namespace === null) return isAlive(mark);
   if (!isHere(mark)) return false;
   // If the mark has no start ticks, the leader is known to be gone.
@@ -152,7 +140,7 @@ function groupMembers(): Map<number, number> {
 }
 
 /** Reads the pid file of a host's own process. Returns no mark if the file cannot be read, or is cut off, as after a power cut. */
-function markIn(path: string): Mark[] {
+function markIn(path: string): ProcessIdentity[] {
   try {
     return [JSON.parse(readFileSync(path, 'utf8'))];
   } catch {
@@ -161,7 +149,7 @@ function markIn(path: string): Mark[] {
 }
 
 /** Reads the pid file of a host's programs. A process with a noted pid is the program, unless it was started too late (`slackTicks`). */
-function marksIn(path: string): Mark[] {
+function marksIn(path: string): ProcessIdentity[] {
   const { bootId, namespace, programs } = readProgramPids(path);
   return programs.map(({ pid, ticks }) => {
     const { startTicks } = identify(pid);

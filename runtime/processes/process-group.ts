@@ -1,7 +1,6 @@
 // The process group that a child process leads. The group gets signals only as long as no other group can have the same number.
 import type { ChildProcess } from 'node:child_process';
-import { isAlive, livingStat, processNumbers } from './identity.ts';
-import { killGroup } from './pid-files.ts';
+import { isAlive, livingStat, processNumbers, sendSignal } from './identity.ts';
 
 export class ProcessGroup {
   readonly #leader: ChildProcess;
@@ -14,7 +13,7 @@ export class ProcessGroup {
   /** Sends the signal to the group, unless the group has ended. */
   signal(signal: NodeJS.Signals): void {
     const pid = this.#number();
-    if (pid !== null) killGroup(pid, signal);
+    if (pid !== null) sendSignal(-pid, signal);
   }
 
   /** Sends the signal to the processes of the group except its leader, or to the whole group if there are none or /proc does not show them. */
@@ -22,8 +21,7 @@ export class ProcessGroup {
     const leader = this.#number();
     if (leader === null) return;
     const followers = processNumbers().filter(pid => pid !== leader && livingStat(pid)?.[2] === String(leader));
-    if (followers.length === 0) killGroup(leader, signal);
-    for (const pid of followers) killProcess(pid, signal);
+    for (const pid of followers.length === 0 ? [-leader] : followers) sendSignal(pid, signal);
   }
 
   /** The number of the group, which is the leader's pid; null if the group has ended. */
@@ -41,13 +39,5 @@ export class ProcessGroup {
   end(): void {
     this.signal('SIGKILL');
     this.#isOver = true;
-  }
-}
-
-function killProcess(pid: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(pid, signal);
-  } catch {
-    // The process has just ended.
   }
 }

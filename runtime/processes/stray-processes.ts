@@ -1,7 +1,7 @@
 // Finds processes that have left their process group (setsid, double fork), by the environment with which they were started.
 import { readFileSync } from 'node:fs';
 import { Alarm } from '../alarm.ts';
-import { processNumbers } from './identity.ts';
+import { processNumbers, sendSignal } from './identity.ts';
 
 /**
  * The environment variable that marks a process and its children with their origin: `<host>` for a host, `<host>.<n>` for the nth program
@@ -23,11 +23,7 @@ export function killByOrigin(doomed: (origin: string) => boolean): number {
     const origin = pid === process.pid ? null : originOf(pid);
     if (origin === null || !doomed(origin)) continue;
     found++;
-    try {
-      process.kill(pid, 'SIGKILL');
-    } catch {
-      // The process has ended in the meantime.
-    }
+    sendSignal(pid, 'SIGKILL');
   }
   return found;
 }

@@ -21,10 +21,11 @@ import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type Checkpoint, checkpointPath, encodeCheckpoint } from '../commit-log/checkpoint-file.ts';
+import type { LogSizes } from '../commit-log/log-sizes.ts';
 import type { LogWriter } from '../commit-log/log-writer.ts';
 import { syncDirectory, writeSynced } from '../durable-file.ts';
 import { asStoreError } from './fault.ts';
-import { holdPages, type Lmdb, type PageHold, releaseDeadReaders, writtenBytes } from './lmdb.ts';
+import { holdPages, type Lmdb, type PageHold, writtenBytes } from './lmdb.ts';
 import { copyRoots } from './root-pages.ts';
 import { StoreFault, StoreFull, type Table } from './store.ts';
 import { rangeWriter, writeBack } from './write-back.ts';
@@ -43,7 +44,7 @@ const overdue = 2;
 /** When `#due` has reached this value, a checkpoint in progress stops writing back in steps with pauses, and syncs. */
 const urgent = 1.5;
 
-export type CheckpointsOptions = {
+export type CheckpointsOptions = LogSizes & {
   readonly lmdb: Lmdb<Table>;
   readonly dataFile: string;
   readonly logDirectory: string;
@@ -55,10 +56,6 @@ export type CheckpointsOptions = {
   readonly last: number;
   /** Keeps the pages of the previous checkpoint. */
   readonly hold: PageHold;
-  /** A checkpoint is due when this many bytes have been written to the log since the last checkpoint. */
-  readonly logBytesMax: number;
-  /** A checkpoint is also due when this many bytes have been written to the data file since the last checkpoint. */
-  readonly churnBytesMax: number;
   /** Runs `act` while no other process can take the directory over. Throws if another process has taken it over. */
   readonly guard: (act: () => void) => void;
   /** Called with the fault of a checkpoint that no commit waits for. After this, nothing more may be committed. */
@@ -136,8 +133,8 @@ export class Checkpoints {
    * 1: the next checkpoint is due.
    */
   #due(): number {
-    const { log, logBytesMax, churnBytesMax } = this.#options;
-    return Math.max((log.appendedBytes - this.#appendedBytes) / logBytesMax, this.#churnBytes / churnBytesMax);
+    const { log, segmentBytes, churnBytes } = this.#options;
+    return Math.max((log.appendedBytes - this.#appendedBytes) / segmentBytes, this.#churnBytes / churnBytes);
   }
 
   /** Begins a checkpoint, unless one is in progress. */
@@ -210,7 +207,8 @@ export class Checkpoints {
 
   #take(isClean: boolean): Pending {
     const { lmdb, log, epoch, format } = this.#options;
-    releaseDeadReaders(lmdb.env);
+    // Releases the pages that processes held when they died. The library itself does this only when it opens an environment.
+    lmdb.env.readerCheck();
     const hold = holdPages(lmdb.env);
     const roots = copyRoots(this.#descriptor);
     const { last: lsn, position, keeps } = log;

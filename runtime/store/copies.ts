@@ -1,7 +1,8 @@
 // Makes copies of the ledger and of the index, and opens and changes copies of the ledger. The ledger can be copied while a service writes it.
-import { chmodSync, closeSync, fsyncSync, openSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, fsyncSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { readCheckpoint } from '../commit-log/checkpoint-file.ts';
+import { withFile } from '../durable-file.ts';
 import { logDirectoryOf } from './checkpoints.ts';
 import { openCommitLock } from './commit-lock.ts';
 import { damageOf, hasPages, StoreDamaged } from './damage.ts';
@@ -9,7 +10,7 @@ import { formatIn } from './format.ts';
 import { indexFile, indexPath } from './index-store.ts';
 import { legacyOwnerKey } from './ledger-recovery.ts';
 import { openBeside } from './ledger-store.ts';
-import { type Lmdb, openLmdb, openReadOnly, readerOf } from './lmdb.ts';
+import { assertSound, type Lmdb, openLmdb, openReadOnly, readerOf } from './lmdb.ts';
 import { indexTables, type Reader, type Store, StoreFault, tables } from './store.ts';
 import { syncedStore } from './synced-store.ts';
 
@@ -57,41 +58,30 @@ async function copy<T extends string>({ env }: Lmdb<T>, to: string): Promise<voi
 
 /** Makes sure that the contents of a file are on disk. */
 export function syncFile(path: string): void {
-  const file = openSync(path, 'r+');
-  try {
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
+  withFile(path, 'r+', fsyncSync);
 }
 
-/** A copy that is only read. `close` resolves when the copy is closed. */
-export type LedgerCopy = { readonly reader: Reader; close(): Promise<void> };
-
-/** Opens a copy of the ledger without changing the copy. Throws StoreDamaged if its file is damaged. */
-export function openCopy(directory: string): LedgerCopy {
+/** Reads a copy of the ledger without changing the copy. Throws StoreDamaged if its file is damaged. */
+export async function readCopy<T>(directory: string, read: (reader: Reader) => T | Promise<T>): Promise<T> {
   const file = join(directory, copyName);
   const damage = hasPages(file) ? damageOf(file) : 'it is missing or empty';
   if (damage !== null) throw new StoreDamaged(directory, file, damage);
   const lock = join(directory, 'lock.mdb');
   const hadLock = statSync(lock, { throwIfNoEntry: false }) !== undefined;
   const lmdb = openReadOnly(directory, tables);
-  return {
-    reader: readerOf(lmdb),
-    async close() {
-      await lmdb.env.close();
-      if (!hadLock) rmSync(lock, { force: true });
-    },
-  };
+  try {
+    return await read(readerOf(lmdb));
+  } finally {
+    await lmdb.env.close();
+    if (!hadLock) rmSync(lock, { force: true });
+  }
 }
 
 /** Reads the format of a ledger that has records, without changing the ledger. Null: no process has ever opened the ledger for writing. */
 export async function readFormat(path: string): Promise<number | null> {
   const checkpoint = readCheckpoint(logDirectoryOf(path));
   if (checkpoint !== null) return checkpoint.format;
-  const file = join(path, copyName);
-  const damage = damageOf(file);
-  if (damage !== null) throw new StoreDamaged(path, file, damage);
+  assertSound(path);
   const lock = openCommitLock(path);
   try {
     const lmdb = lock.open(() => openReadOnly(path, ['meta'] as const));

@@ -3,7 +3,8 @@
 //
 // The check reads about 50 pages of a ledger, whatever its size: both meta pages, the root of the free list, the directory of
 // databases, and the root of each database. If the file lacks its last pages, the check reads all pages of its trees.
-import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
+import { fstatSync, readSync, statSync } from 'node:fs';
+import { withFile } from '../durable-file.ts';
 import { StoreFault } from './store.ts';
 
 /** Thrown if the data file is damaged. The file is left as it is. */
@@ -43,9 +44,9 @@ const pageNumberBytes = 6;
 const bigFlag = 0x01;
 const databaseFlag = 0x02;
 
-const metaPages = 2;
-const pageBytesMin = 512;
-const pageBytesMax = 65_536;
+export const metaPages = 2;
+export const pageBytesMin = 512;
+export const pageBytesMax = 65_536;
 /** The page number of the root of an empty database. */
 const noPage = 2 ** 64;
 const depthMax = 32;
@@ -77,17 +78,14 @@ export function hasPages(path: string): boolean {
  */
 export function damageOf(path: string): string | null {
   if (!hasPages(path)) return null;
-  const descriptor = openSync(path, 'r');
-  try {
+  return withFile(path, 'r', descriptor => {
     for (let read = 1; ; read++) {
       const file = new DataFile(descriptor);
       const found = file.damage();
       if (found === null || !file.hasChanged()) return found;
       if (read === readsMax) return null;
     }
-  } finally {
-    closeSync(descriptor);
-  }
+  });
 }
 
 class DataFile {

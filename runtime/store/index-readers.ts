@@ -1,7 +1,8 @@
 // The readers of the index in a thread that only reads the index. The indexer may replace the index during a read.
 import { statSync } from 'node:fs';
-import { indexFile, openIndexReader } from './index-store.ts';
-import { type IndexTable, IndexUnavailable, type Reader } from './store.ts';
+import { indexFile, indexPath } from './index-store.ts';
+import { openChecked, readerOf } from './lmdb.ts';
+import { type IndexTable, IndexUnavailable, indexTables, type Reader } from './store.ts';
 
 export class IndexReaders {
   readonly #path: string;
@@ -21,7 +22,8 @@ export class IndexReaders {
       const identity = this.#identity();
       const known = this.#readers.get(identity);
       if (known) return known;
-      const reader = openIndexReader(this.#path);
+      // The indexer of this process must have opened the index before.
+      const reader = readerOf(openChecked(indexPath(this.#path), indexTables));
       this.#readers.set(identity, reader);
       return reader;
     } catch (error) {

@@ -2,8 +2,8 @@
 import { readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { StoreDamaged } from './damage.ts';
-import { type Lmdb, openChecked, readerOf } from './lmdb.ts';
-import { type IndexTable, indexTables, type Reader, type Store } from './store.ts';
+import { type Lmdb, openChecked } from './lmdb.ts';
+import { type IndexTable, indexTables, type Store } from './store.ts';
 import { syncedStore } from './synced-store.ts';
 
 /** The format of the index. An index of another format is rebuilt from the ledger. */
@@ -12,11 +12,6 @@ const indexFormatVersion = 2;
 const asidePrefix = 'search-aside-';
 /** LMDB's error codes for a damaged file: PAGE_NOTFOUND, CORRUPTED, VERSION_MISMATCH, INVALID and INCOMPATIBLE. */
 const damageCodes = new Set<unknown>([-30797, -30796, -30794, -30793, -30784]);
-
-/** Opens the index for a thread that only reads it; used by `IndexReaders`. The indexer of this process must have opened the index before. */
-export function openIndexReader(path: string): Reader<IndexTable> {
-  return readerOf(openChecked(indexPath(path), indexTables));
-}
 
 /**
  * Opens the index for the indexer. An index that is damaged, has another format or is not a directory is moved away and replaced by an empty

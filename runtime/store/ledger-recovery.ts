@@ -2,9 +2,9 @@
 // checkpoint, and the turns in the log are applied again.
 import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import type { KeptSegment } from '../commit-log/archive.ts';
 import type { Checkpoint } from '../commit-log/checkpoint-file.ts';
 import { assertNewest, hasTurns, type LoggedTurn, readLog, usedBytes } from '../commit-log/log-reader.ts';
+import type { LogSizes } from '../commit-log/log-sizes.ts';
 import { LogWriter } from '../commit-log/log-writer.ts';
 import type { Lsn } from '../commit-log/part.ts';
 import { listSegments, type Segment } from '../commit-log/segments.ts';
@@ -29,7 +29,7 @@ const knownTables = new Set<string>(tables);
 /** The key under which versions without a commit log kept the owner in the ledger. */
 export const legacyOwnerKey = Buffer.from('owner');
 
-export type LedgerRecovery = {
+export type LedgerRecovery = LogSizes & {
   readonly path: string;
   readonly epoch: number;
   readonly found: Checkpoint | null;
@@ -39,10 +39,8 @@ export type LedgerRecovery = {
   readonly upgrades: boolean;
   /** Whether the segments of the log are kept until they are archived. */
   readonly keeps: boolean;
-  /** The last turn to keep; all turns after it are given up. */
+  /** The last turn to keep: all later turns are given up, and the old log is kept beside the new log. */
   readonly until: Lsn;
-  readonly segmentBytes: number;
-  readonly churnBytes: number;
   /** Whether a holder in another pid namespace shows a sign of life. */
   readonly isAwake: () => boolean;
   readonly guard: CheckpointsOptions['guard'];
@@ -196,6 +194,7 @@ function begin(recovery: LedgerRecovery, lmdb: Lmdb<Table>, segments: readonly S
   const directory = logDirectoryOf(path);
   const isRepaired = until < Number.POSITIVE_INFINITY;
   const isNeeded = (found !== null && !found.isClean) || keeps;
+  const kept = (segment: Segment) => ({ ...segment, usedBytes: keeps ? usedBytes(segment) : segment.bytes });
   const log = new LogWriter({
     directory,
     segment: (segments.at(-1)?.number ?? 0) + 1,
@@ -203,7 +202,7 @@ function begin(recovery: LedgerRecovery, lmdb: Lmdb<Table>, segments: readonly S
     epoch,
     last,
     unused: isNeeded || isRepaired ? [] : segments,
-    older: isNeeded && !isRepaired ? segments.map(segment => kept(segment, keeps)) : [],
+    older: isNeeded && !isRepaired ? segments.map(kept) : [],
     keeps,
   });
   const checkpoints = new Checkpoints({
@@ -215,8 +214,8 @@ function begin(recovery: LedgerRecovery, lmdb: Lmdb<Table>, segments: readonly S
     format: formatIn(readerOf(lmdb))!,
     last: found?.number ?? 0,
     hold: lmdb.hold!,
-    logBytesMax: segmentBytes,
-    churnBytesMax: churnBytes,
+    segmentBytes,
+    churnBytes,
     guard,
     onFault,
   });
@@ -229,10 +228,6 @@ function begin(recovery: LedgerRecovery, lmdb: Lmdb<Table>, segments: readonly S
   }
   if (isRepaired) setAside(path, segments);
   return { lmdb, log, checkpoints };
-}
-
-function kept(segment: Segment, keeps: boolean): KeptSegment {
-  return { ...segment, usedBytes: keeps ? usedBytes(segment) : segment.bytes };
 }
 
 /** Moves the segments, whose last turns are given up, to a directory beside the log. */

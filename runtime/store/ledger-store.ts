@@ -18,7 +18,7 @@ import { type CommitLock, openCommitLock } from './commit-lock.ts';
 import { hasPages } from './damage.ts';
 import { asStoreError } from './fault.ts';
 import { hasHeartbeat, startHeartbeat } from './heartbeat.ts';
-import { assertNoLegacyOwner, type OpenLedger, openLedger } from './ledger-recovery.ts';
+import { assertNoLegacyOwner, type LedgerRecovery, type OpenLedger, openLedger } from './ledger-recovery.ts';
 import { type Lmdb, openChecked, openLmdb, readerOf, write } from './lmdb.ts';
 import { type Claim, commitLockMsMax, holderToWatch, type Owner, readOwner, StoreHeld, takeClaim } from './owner.ts';
 import { CommitRoom, diskPart } from './room.ts';
@@ -38,20 +38,12 @@ const churnPart = 0.05;
 /** The files that a process that opens the ledger makes, even if it only reads: the locks of commits, of readers, and of LMDB. */
 const lockFiles = ['gate.lock', 'readers.lock', 'lock.mdb'] as const;
 
-export type StoreOptions = {
+/** Default of `keeps`: as the checkpoint says, otherwise no. */
+export type StoreOptions = Partial<Pick<LedgerRecovery, 'readersMs' | 'upgrades' | 'keeps' | 'until' | 'onFault'>> & {
   readonly log?: LogSizes;
   /** How long the start watches a holder in another pid namespace. */
   readonly silenceMs?: number;
-  readonly readersMs?: number;
   readonly watch?: typeof hasHeartbeat;
-  /** Whether a state of an older format gets the format of this version. Default: yes. */
-  readonly upgrades?: boolean;
-  /** Whether the segments of the log are kept until they are archived. Default: as the checkpoint says, otherwise no. */
-  readonly keeps?: boolean;
-  /** The last turn to keep: all later turns are given up, and the old log is kept beside the new log. */
-  readonly until?: Lsn;
-  /** Called with the fault of a checkpoint that no commit waits for. From then on, each commit throws the fault. */
-  readonly onFault?: (fault: StoreFault) => void;
 };
 
 /** The ledger as its one writer sees it: a store with a commit log. */
@@ -225,14 +217,14 @@ function hold(path: string, commitLock: CommitLock, options: StoreOptions): Ledg
     readersMs = readersMsMax,
     upgrades = true,
     keeps,
-    until,
+    until = Number.POSITIVE_INFINITY,
     onFault = () => {},
   } = options;
   const found = readCheckpoint(logDirectoryOf(path));
   // Creates the lock file of the readers. If a reader that runs as root created it, only root could open it.
   registerReader(path)();
   const claim = takeClaim(path, (found?.epoch ?? 0) + 1);
-  const { segmentBytes, churnBytes } = fitting(path, options.log);
+  const sizes = fitting(path, options.log);
   let fault: StoreFault | null = null;
   // Until the store is open, the caller holds the commit lock, and `guard` must not take it.
   let isOpen = false;
@@ -248,9 +240,8 @@ function hold(path: string, commitLock: CommitLock, options: StoreOptions): Ledg
       readersMs,
       upgrades,
       keeps: keeps ?? found?.keeps ?? false,
-      until: until ?? Number.POSITIVE_INFINITY,
-      segmentBytes,
-      churnBytes,
+      until,
+      ...sizes,
       isAwake: () => watch(path, silenceMs),
       guard: act => (isOpen ? commitLock.commit(() => guarded(act)) : guarded(act)),
       onFault: found => {
@@ -259,7 +250,14 @@ function hold(path: string, commitLock: CommitLock, options: StoreOptions): Ledg
       },
     });
     isOpen = true;
-    return storeOf({ path, commitLock, claim, opened, room: new CommitRoom(path, segmentBytes), faultOf: () => fault });
+    return storeOf({
+      path,
+      commitLock,
+      claim,
+      opened,
+      room: new CommitRoom(path, sizes.segmentBytes),
+      faultOf: () => fault,
+    });
   } catch (error) {
     claim.release();
     throw error;
@@ -327,7 +325,7 @@ function storeOf({ path, commitLock, claim, opened: { lmdb, log, checkpoints }, 
     },
     checkpoint: () => checkpoints.complete(),
     get segment() {
-      return log.segment;
+      return log.position.segment;
     },
     get archiveFailure() {
       return log.archiveFailure;

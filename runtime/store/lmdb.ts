@@ -144,11 +144,6 @@ export function holdPages(env: RootDatabase): PageHold {
   };
 }
 
-/** Releases the pages that processes held when they died. The library itself does this only when it opens an environment. */
-export function releaseDeadReaders(env: RootDatabase): void {
-  env.readerCheck();
-}
-
 /** The number of bytes that the commits of an unsynced environment have written to the data file since it was opened. */
 export function writtenBytes(env: RootDatabase): number {
   const { pagesWritten, pageSize } = env.getStats() as { readonly pagesWritten: number; readonly pageSize: number };

@@ -1,11 +1,8 @@
 // The two root pages (LMDB: meta pages) of a data file. Writing a copy of them back undoes every commit since the copy was made. This
 // requires that no page to which the copy refers has been overwritten.
-import { closeSync, constants, fdatasyncSync, openSync, readSync, writeSync } from 'node:fs';
-import { databasesAt, isMeta, metaBytes, transactionAt } from './damage.ts';
-
-const pageBytesMin = 512;
-const pageBytesMax = 65_536;
-const metaPages = 2;
+import { constants, fdatasyncSync, readSync, writeSync } from 'node:fs';
+import { withFile } from '../durable-file.ts';
+import { databasesAt, isMeta, metaBytes, metaPages, pageBytesMax, pageBytesMin, transactionAt } from './damage.ts';
 
 /** Reads both root pages. Throws if the file does not begin with a root page, or if the page size is invalid. */
 export function copyRoots(descriptor: number): Buffer {
@@ -31,22 +28,15 @@ export function newestTransaction(roots: Buffer): number | null {
 
 /** The root pages as they are in the file. `bytes`: the size of both together. */
 export function rootsIn(path: string, bytes: number): Buffer {
-  const descriptor = openSync(path, 'r');
-  try {
-    const roots = Buffer.alloc(bytes);
-    return roots.subarray(0, readSync(descriptor, roots, 0, bytes, 0));
-  } finally {
-    closeSync(descriptor);
-  }
+  const roots = Buffer.alloc(bytes);
+  const read = withFile(path, 'r', file => readSync(file, roots, 0, bytes, 0));
+  return roots.subarray(0, read);
 }
 
 /** Writes the root pages back. They are on disk when this returns. */
 export function restoreRoots(path: string, roots: Buffer): void {
-  const descriptor = openSync(path, constants.O_RDWR);
-  try {
-    for (let at = 0; at < roots.length; ) at += writeSync(descriptor, roots, at, roots.length - at, at);
-    fdatasyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
+  withFile(path, constants.O_RDWR, file => {
+    for (let at = 0; at < roots.length; ) at += writeSync(file, roots, at, roots.length - at, at);
+    fdatasyncSync(file);
+  });
 }

@@ -12,7 +12,6 @@ export function storeIdIn(reader: Pick<Reader, 'get'>): string | null {
   return id ? Buffer.from(id).toString() : null;
 }
 
-/** Gives the store a new id, and returns it. */
 export function renewStoreId(store: Store): string {
   const id = randomUUID();
   const batch = store.batch();
@@ -21,7 +20,6 @@ export function renewStoreId(store: Store): string {
   return id;
 }
 
-/** Returns the id of the store. Gives the store an id if it has none. */
 export function ensureStoreId(store: Store): string {
   return storeIdIn(store) ?? renewStoreId(store);
 }

@@ -1,6 +1,7 @@
 // The processes that read a ledger without holding it. A recovery would change pages that these processes read, so it waits for them first.
 import { closeSync, openSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { withFile } from '../durable-file.ts';
 import { systemCall } from '../system-library.ts';
 
 /** The operations of `flock`, with the same numbers on Linux and macOS: a shared lock, an exclusive lock, and not waiting for a lock. */
@@ -11,19 +12,19 @@ const LOCK_NB = 4;
 /** The maximum time that a recovery waits for readers, by default. */
 export const readersMsMax = 5_000;
 const checkMs = 20;
+const lockMode = 0o600;
 
 /** Registers this process as a reader until the returned function is called. If the process dies, the system unregisters it. */
 export function registerReader(directory: string): () => void {
-  const descriptor = openLock(directory);
+  const descriptor = openSync(lockPath(directory), 'a', lockMode);
   flock(descriptor, LOCK_SH);
   return () => closeSync(descriptor);
 }
 
 /** Waits until no process is registered, and blocks the calling thread. Returns null or, when the time is over, the pids of the readers. */
 export function awaitNoReaders(directory: string, withinMs: number): readonly number[] | null {
-  const descriptor = openLock(directory);
   const nap = new Int32Array(new SharedArrayBuffer(4));
-  try {
+  const wait = (descriptor: number) => {
     for (const endMs = performance.now() + withinMs; ; Atomics.wait(nap, 0, 0, checkMs)) {
       try {
         flock(descriptor, LOCK_EX | LOCK_NB);
@@ -32,13 +33,8 @@ export function awaitNoReaders(directory: string, withinMs: number): readonly nu
         if (performance.now() >= endMs) return holdersOf(directory);
       }
     }
-  } finally {
-    closeSync(descriptor);
-  }
-}
-
-function openLock(directory: string): number {
-  return openSync(lockPath(directory), 'a', 0o600);
+  };
+  return withFile(lockPath(directory), 'a', wait, lockMode);
 }
 
 function lockPath(directory: string): string {

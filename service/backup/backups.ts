@@ -21,8 +21,7 @@ export type BackupsOptions = {
   readonly storeId: () => string | null;
   /** Whether the state was restored and nobody has resumed it yet. */
   readonly isHeld: () => boolean;
-  /** Why the last attempt to archive the commit log failed. Null: it succeeded, or there was none. */
-  readonly archiveFailure: () => string | null;
+  readonly archiveFailure: () => BackupCondition['archiveFailure'];
 };
 
 /** The state of the scheduled backups, for the doctor and the metrics. */

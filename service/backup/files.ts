@@ -28,11 +28,17 @@ export type FileHash = { readonly bytes: number; readonly sha256: string };
 /** Called with the number of bytes that were read since the last call. */
 export type OnBytes = (bytes: number) => void;
 
-export async function hashOf(path: string, onBytes: OnBytes = () => {}): Promise<FileHash> {
+/** The number and the hash of the bytes in a file. `take` gets each piece of them. */
+export async function hashOf(
+  path: string,
+  onBytes: OnBytes = () => {},
+  take: (chunk: Buffer) => Promise<void> = async () => {},
+): Promise<FileHash> {
   const hash = createHash('sha256');
   let bytes = 0;
   for await (const chunk of createReadStream(path, { highWaterMark: readBytes })) {
     hash.update(chunk);
+    await take(chunk);
     bytes += chunk.length;
     onBytes(chunk.length);
   }
@@ -41,21 +47,16 @@ export async function hashOf(path: string, onBytes: OnBytes = () => {}): Promise
 
 /** Copies a file to a new file with mode 0600. Resolves, once the copy is on disk, with the number and the hash of the bytes that were read. */
 export async function copyFile(from: string, to: string, onBytes: OnBytes = () => {}): Promise<FileHash> {
-  const hash = createHash('sha256');
   const target = await open(to, 'wx', 0o600);
-  let bytes = 0;
   try {
-    for await (const chunk of createReadStream(from, { highWaterMark: readBytes })) {
-      hash.update(chunk);
+    const read = await hashOf(from, onBytes, async chunk => {
       for (let at = 0; at < chunk.length; ) at += (await target.write(chunk, at)).bytesWritten;
-      bytes += chunk.length;
-      onBytes(chunk.length);
-    }
+    });
     await target.sync();
+    return read;
   } finally {
     await target.close();
   }
-  return { bytes, sha256: hash.digest('hex') };
 }
 
 /**

@@ -1,10 +1,11 @@
 // The backups in the directory `backups.into` whose names are times: finds the newest one, and removes backups that newer ones replace.
 import { existsSync, readdirSync } from 'node:fs';
-import { open, readdir, readFile, rm } from 'node:fs/promises';
+import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { archivedStore } from '../../runtime/commit-log/archive.ts';
 import { firstNeeded } from '../../runtime/commit-log/log-reader.ts';
 import { listSegments } from '../../runtime/commit-log/segments.ts';
+import { syncDirectoryAside } from '../../runtime/durable-file.ts';
 import { decodeManifest, manifestName, readManifest } from './manifest.ts';
 import { backupNamePattern, nameOf } from './write.ts';
 
@@ -72,7 +73,7 @@ export async function removeOlder(
   for (const path of removed) {
     if (existsSync(join(path, manifestName))) {
       await rm(join(path, manifestName));
-      await syncDirectory(path);
+      await syncDirectoryAside(path);
     }
     await rm(path, { recursive: true, force: true });
   }
@@ -118,13 +119,4 @@ export async function removeOldLogs(into: string, storeId: string | null): Promi
     if (turn === undefined) await rm(path, { recursive: true, force: true });
   }
   return removed;
-}
-
-async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(path);
-  try {
-    await directory.sync();
-  } finally {
-    await directory.close();
-  }
 }

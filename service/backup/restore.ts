@@ -9,7 +9,7 @@ import { readAcceptance } from '../../config/seal/acceptance.ts';
 import { diskFiles } from '../../config/source/files.ts';
 import { makeDirectory, syncDirectory } from '../../runtime/durable-file.ts';
 import { openCommitLock } from '../../runtime/store/commit-lock.ts';
-import { changeCopy, openCopy } from '../../runtime/store/copies.ts';
+import { changeCopy, readCopy } from '../../runtime/store/copies.ts';
 import { indexPath } from '../../runtime/store/index-store.ts';
 import { moveLogAside } from '../../runtime/store/ledger-recovery.ts';
 import { assertUser, ledgerFile, livingOwner } from '../../runtime/store/ledger-store.ts';
@@ -76,9 +76,7 @@ export async function restoreBackup(order: RestoreOrder): Promise<Restored> {
       batch.put('pauses', Buffer.from(pauseKey(pause)), encodePause(pause));
       store.commit(batch);
     });
-    const copy = openCopy(staging);
-    const unsettled = unsettledIn(copy.reader);
-    await copy.close();
+    const unsettled = await readCopy(staging, unsettledIn);
     putInPlace(staging, statePath, manifest);
     return { statePath, storeId, manifest, turn: turn ?? null, unsettled };
   } finally {

@@ -3,8 +3,8 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type InvariantFailure, selfcheck } from '../../actors/job/views/selfcheck.ts';
 import { type Unsettled, unsettledIn } from '../../actors/job/views/unsettled.ts';
-import type { Sliced } from '../../runtime/slices.ts';
-import { openCopy } from '../../runtime/store/copies.ts';
+import { wholly } from '../../runtime/slices.ts';
+import { readCopy } from '../../runtime/store/copies.ts';
 import { StoreDamaged } from '../../runtime/store/damage.ts';
 import { formatVersion } from '../../runtime/store/format.ts';
 import { hashOf, type OnBytes } from './files.ts';
@@ -31,8 +31,7 @@ export async function verifyBackup(directory: string, onBytes: OnBytes = () => {
   // LMDB trusts the pages that it reads, so the ledger is opened only if all files are as the manifest says.
   if (problems.length > 0) return { manifest, problems, unsettled: null, selfcheck: null };
   try {
-    const { reader, close } = openCopy(directory);
-    try {
+    return await readCopy(directory, async reader => {
       const unsettled = unsettledIn(reader);
       // The first start of a service completes the records of an older format, so until then they cannot be compared.
       if (manifest.state_format !== formatVersion) return { manifest, problems, unsettled, selfcheck: null };
@@ -44,9 +43,7 @@ export async function verifyBackup(directory: string, onBytes: OnBytes = () => {
       });
       problems.push(...failures.map(failureText));
       return { manifest, problems, unsettled, selfcheck: detail };
-    } finally {
-      await close();
-    }
+    });
   } catch (error) {
     if (!(error instanceof StoreDamaged)) throw error;
     return { manifest, problems: [`the ledger is damaged: ${error.damage}`], unsettled: null, selfcheck: null };
@@ -74,11 +71,4 @@ export function hashProblem({ name, sha256 }: FileEntry, found: string): string 
 
 function failureText({ invariant, detail }: InvariantFailure): string {
   return `the selfcheck found that ${invariant} does not hold: ${detail}`;
-}
-
-function wholly<T>(work: Sliced<T>): T {
-  for (;;) {
-    const step = work.next();
-    if (step.done) return step.value;
-  }
 }

@@ -12,7 +12,7 @@ import { archivedStore } from '../../runtime/commit-log/archive.ts';
 import { replaceFile, syncDirectory, writeSynced } from '../../runtime/durable-file.ts';
 import { blockKeyMs } from '../../runtime/ids.ts';
 import { type Applied, appliedIn } from '../../runtime/store/applied.ts';
-import { copyIndex, copyLedger, openCopy } from '../../runtime/store/copies.ts';
+import { copyIndex, copyLedger, readCopy } from '../../runtime/store/copies.ts';
 import { formatIn } from '../../runtime/store/format.ts';
 import { indexFile } from '../../runtime/store/index-store.ts';
 import { hasLedger, ledgerFile } from '../../runtime/store/ledger-store.ts';
@@ -71,7 +71,8 @@ export async function writeBackup(order: BackupOrder): Promise<Backup> {
       if (existsSync(from)) files.push({ name, ...(await copyFile(from, join(directory, name))) });
     }
     if (vaultKeyFile !== undefined) {
-      writeSynced(join(directory, 'vault.key'), await keyOf(directory, vaultKeyFile), 0o600);
+      const key = await readCopy(directory, reader => keyFor(reader, vaultKeyFile));
+      writeSynced(join(directory, 'vault.key'), key, 0o600);
       files.push(await entryOf(directory, 'vault.key'));
     }
     if (withIndex && existsSync(indexFile(statePath))) {
@@ -80,7 +81,7 @@ export async function writeBackup(order: BackupOrder): Promise<Backup> {
       syncDirectory(join(directory, 'search'));
       files.push(await entryOf(directory, 'search/data.mdb', onBytes));
     }
-    const facts = await factsOf(directory);
+    const facts = await readCopy(directory, factsIn);
     files.unshift(await entryOf(directory, 'data.mdb', onBytes));
     const written = {
       headgate_backup: manifestVersion,
@@ -170,35 +171,21 @@ async function entryOf(directory: string, name: BackupFile, onBytes?: OnBytes): 
  * The unlock key that opens the vault in the copy of the ledger. A change of the key may be incomplete or may have happened meanwhile, so the new
  * key may be in the file beside the key file. If the copy has no vault, returns what is in the key file.
  */
-async function keyOf(directory: string, keyFile: string): Promise<Uint8Array> {
-  const copy = openCopy(directory);
-  try {
-    const wrapped = readWrapped(copy.reader);
-    if (wrapped === undefined) return readFileSync(keyFile);
-    for (const file of [keyFile, nextKeyFile(keyFile)]) {
-      const key = readUnlockKey({ file, variable: undefined });
-      if (typeof key !== 'string' && unwrapKeyring(key, wrapped)) return key;
-    }
-    throw new BackupRefused(
-      `no key at ${keyFile} opens the vault of this backup: if the key was changed meanwhile, repeat the backup`,
-    );
-  } finally {
-    await copy.close();
+function keyFor(reader: Reader, keyFile: string): Uint8Array {
+  const wrapped = readWrapped(reader);
+  if (wrapped === undefined) return readFileSync(keyFile);
+  for (const file of [keyFile, nextKeyFile(keyFile)]) {
+    const key = readUnlockKey({ file, variable: undefined });
+    if (typeof key !== 'string' && unwrapKeyring(key, wrapped)) return key;
   }
+  throw new BackupRefused(
+    `no key at ${keyFile} opens the vault of this backup: if the key was changed meanwhile, repeat the backup`,
+  );
 }
 
 type Facts = Required<
   Pick<BackupManifest, 'state_format' | 'store_id' | 'last_commit' | 'turn' | 'counts' | 'oldest_unsettled'>
 >;
-
-async function factsOf(directory: string): Promise<Facts> {
-  const copy = openCopy(directory);
-  try {
-    return factsIn(copy.reader);
-  } finally {
-    await copy.close();
-  }
-}
 
 function factsIn(reader: Reader): Facts {
   const { jobs, runs, oldestMs } = unsettledIn(reader);

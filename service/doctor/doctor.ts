@@ -24,6 +24,7 @@ import { checkBackups } from './backups.ts';
 import { type ListenerCertificate, leftBehind } from './certificates.ts';
 import { exposedFiles } from './exposed-files.ts';
 import { checkPauses, checkSchedules } from './pauses.ts';
+import { type CheckResult, failed, passed } from './result.ts';
 import { askedSandboxes, type SandboxCheck, type SandboxedPlugin } from './sandboxes.ts';
 import { checkTokens } from './tokens.ts';
 
@@ -41,7 +42,7 @@ const linesMax = 5;
 /** A warning about a schedule, or about a schedule of a plugin. */
 const scheduleLine = /:\d+:\d+: (plugins\S+\.)?schedules\[\d+\]/;
 
-export type Check = { readonly name: string; readonly passed: boolean; readonly detail: string };
+export type Check = CheckResult & { readonly name: string };
 
 export type DoctorOptions = {
   /** The configuration in force. */
@@ -78,8 +79,6 @@ export type VaultExamination = {
   /** The mode of the key file if users other than the owner can use the file; otherwise null. */
   readonly looseMode: string | null;
 };
-
-type CheckResult = { readonly passed: boolean; readonly detail: string };
 
 /** Runs all checks. The results are in the order of docs/contract.md#doctor. A check that throws has not passed. */
 export async function examine(options: DoctorOptions): Promise<Check[]> {
@@ -118,14 +117,6 @@ async function tried(check: () => CheckResult | Promise<CheckResult>): Promise<C
   } catch (error) {
     return failed((error as Error).message);
   }
-}
-
-function passed(detail: string): CheckResult {
-  return { passed: true, detail };
-}
-
-function failed(detail: string): CheckResult {
-  return { passed: false, detail };
 }
 
 function lines(all: readonly string[]): string {

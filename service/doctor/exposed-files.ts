@@ -14,9 +14,9 @@ const othersMayWrite = 0o022;
 export function exposedFiles(directory: string): string[] {
   const { mode } = statSync(directory);
   const own = (mode & othersMayWrite) !== 0 ? [directory] : [];
-  return (mode & othersMayEnter) === 0
-    ? own
-    : [...own, ...entriesOf(directory).flatMap(entry => exposedEntry(directory, entry))].sort();
+  if ((mode & othersMayEnter) === 0) return own;
+  const entries = readdirSync(directory, { withFileTypes: true });
+  return [...own, ...entries.flatMap(entry => exposedEntry(directory, entry))].sort();
 }
 
 function exposedEntry(directory: string, entry: Dirent): string[] {
@@ -28,8 +28,4 @@ function exposedEntry(directory: string, entry: Dirent): string[] {
     // The file has probably been removed in the meantime, which often happens to pid files.
     return [];
   }
-}
-
-function entriesOf(directory: string): Dirent[] {
-  return readdirSync(directory, { withFileTypes: true });
 }

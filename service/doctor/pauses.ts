@@ -5,11 +5,12 @@ import { isHalfOpen, type Pause, targetText } from '../../actors/job/records/pau
 import type { PausedSchedule } from '../../actors/schedule/views/schedules.ts';
 import { countText } from '../../runtime/text.ts';
 import { timestamp } from '../json/timestamp.ts';
+import { type CheckResult, failed, passed } from './result.ts';
 
 /** The checks fail if a pause is older than this. */
 const pauseHoursMax = 24;
 
-export function checkPauses(pauses: readonly Pause[], nowMs: number): { passed: boolean; detail: string } {
+export function checkPauses(pauses: readonly Pause[], nowMs: number): CheckResult {
   const isTrying = (pause: Pause) => isHalfOpen(pause, nowMs * 1000);
   const isOld = ({ sinceUs }: Pause) => nowMs - sinceUs / 1000 > pauseHoursMax * 3_600_000;
   const old = pauses.filter(pause => isOld(pause) && !isTrying(pause));
@@ -19,8 +20,8 @@ export function checkPauses(pauses: readonly Pause[], nowMs: number): { passed: 
     const { reason, by, sinceUs } = pause;
     return `${targetText(pause)} by ${by} since ${timestamp(sinceUs)}${reason === null ? '' : `: ${reason}`}`;
   });
-  if (old.length === 0) return { passed: true, detail: detail.length === 0 ? 'none' : detail.join('; ') };
-  return { passed: false, detail: `paused for more than ${pauseHoursMax} h: ${detail.join('; ')}` };
+  if (old.length === 0) return passed(detail.length === 0 ? 'none' : detail.join('; '));
+  return failed(`paused for more than ${pauseHoursMax} h: ${detail.join('; ')}`);
 }
 
 /** `warnings`: the warnings of the configuration on disk, such as a time that is past. They do not make the check fail. */
@@ -29,16 +30,15 @@ export function checkSchedules(
   paused: readonly PausedSchedule[],
   warnings: string,
   nowMs: number,
-): { passed: boolean; detail: string } {
+): CheckResult {
   const isForgotten = ({ pause: { by, sinceMs } }: PausedSchedule) =>
     by === 'schedule' || nowMs - sinceMs > pauseHoursMax * 3_600_000;
   const forgotten = paused.filter(isForgotten);
   const noted = warnings === '' ? '' : `; ${warnings}`;
-  if (forgotten.length === 0)
-    return { passed: true, detail: `${countText(count, 'schedule')}, ${paused.length} of them paused${noted}` };
+  if (forgotten.length === 0) return passed(`${countText(count, 'schedule')}, ${paused.length} of them paused${noted}`);
   const texts = forgotten.slice(0, 5).map(({ id, pause: { by, sinceMs, reason } }) => {
     return `${id} by ${by} since ${timestamp(sinceMs * 1_000)}${reason === null ? '' : `: ${reason}`}`;
   });
   const more = forgotten.length > texts.length ? `; and ${forgotten.length - texts.length} more` : '';
-  return { passed: false, detail: `paused: ${texts.join('; ')}${more}${noted}` };
+  return failed(`paused: ${texts.join('; ')}${more}${noted}`);
 }

@@ -1,7 +1,7 @@
 // The indexer thread. It follows the journal and maintains the index. It can die and be restarted at any time.
 import { isDeepStrictEqual } from 'node:util';
 import { parentPort } from 'node:worker_threads';
-import type { IndexStores, JournalConsumer } from '../../actors/index/consumer.ts';
+import type { IndexStores } from '../../actors/index/consumer.ts';
 import { FailureIndex } from '../../actors/index/failure-index.ts';
 import { JournalFollower } from '../../actors/index/journal-follower.ts';
 import { SearchIndex } from '../../actors/index/search-index.ts';
@@ -43,12 +43,13 @@ const niceness = 10;
 /** The pause after a failure: for example, the index cannot be opened, the disk is full, or an entry cannot be indexed. */
 const failedMs = 2_000;
 
-function consumersOf(stores: IndexStores): JournalConsumer[] {
-  return [new SearchIndex(stores), new Stopwatch(stores), new FailureIndex(stores)];
-}
-
 /** The parts that maintain the index. */
-type Feeds = { readonly journal: JournalFollower; readonly tags: TagIndex };
+type Feeds = ReturnType<typeof feedsOf>;
+
+function feedsOf(stores: IndexStores) {
+  const consumers = [new SearchIndex(stores), new Stopwatch(stores), new FailureIndex(stores)];
+  return { journal: new JournalFollower(stores, consumers), tags: new TagIndex(stores) };
+}
 
 function run({ path, gauges: shared, loopDelay }: IndexerData): void {
   yieldToOthers(niceness);
@@ -87,7 +88,7 @@ function run({ path, gauges: shared, loopDelay }: IndexerData): void {
     }
     try {
       stores ??= openStores();
-      feeds ??= { journal: new JournalFollower(stores, consumersOf(stores)), tags: new TagIndex(stores) };
+      feeds ??= feedsOf(stores);
       timer = setTimeout(poll, next(feeds));
       become({ kind: 'open', replaced });
     } catch (error) {

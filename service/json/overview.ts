@@ -30,7 +30,7 @@ export function overviewDocument(overview: Overview) {
       paused_count: queue.paused,
       oldest_queued_at: optionalTime(oldestUs),
       max_workers: queue.workers,
-      utilization: Math.round(queue.utilization * 10_000) / 10_000,
+      utilization: round(queue.utilization),
     },
     recent: recentDocument(overview),
     trend: trendDocument(overview),

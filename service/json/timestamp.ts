@@ -17,20 +17,14 @@ export function optionalTime(us: number | null): string | null {
   return us === null ? null : timestamp(us);
 }
 
+type DateAndTime = [year: number, month: number, day: number, hour: number, minute: number, second: number];
 const instant = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+-])(\d\d):(\d\d))$/;
 
 /** Parses an RFC 3339 time. Returns the µs since the epoch, plus a half if the time lies between two µs. Undefined: the time is invalid. */
 export function parseTimestamp(text: string): number | undefined {
   const match = instant.exec(text);
   if (!match) return undefined;
-  const [year, month, day, hour, minute, second] = match.slice(1, 7).map(Number) as [
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-  ];
+  const [year, month, day, hour, minute, second] = match.slice(1, 7).map(Number) as DateAndTime;
   const offsetHours = Number(match[9] ?? 0);
   const offsetMinutes = Number(match[10] ?? 0);
   // Second 60 is a leap second. It is read as the first second of the next minute.

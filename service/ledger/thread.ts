@@ -27,7 +27,7 @@ import { systemClock } from '../../runtime/clock.ts';
 import { archiveOf, newestArchived } from '../../runtime/commit-log/archive.ts';
 import { hasTurnAfter } from '../../runtime/commit-log/log-reader.ts';
 import { Host } from '../../runtime/host/client/host.ts';
-import type { PluginHost } from '../../runtime/host/wire/plugin-host.ts';
+import type { HostLogLevel, PluginHost } from '../../runtime/host/wire/plugin-host.ts';
 import { makeBlockKeys } from '../../runtime/ids.ts';
 import { type Link, openLink } from '../../runtime/link.ts';
 import { LoopDelay } from '../../runtime/loop-delay.ts';
@@ -66,8 +66,7 @@ export type CloseLedger = { readonly kind: 'close'; readonly replyTo: ReplyTo };
 /** A stop waits at most this long for the archiving of the commit log. The next start makes the missing copies. */
 const archiveMsMax = 5_000;
 
-type LogLevel = Extract<ThreadReport, { readonly kind: 'log' }>['level'];
-type Log = (level: LogLevel, message: string, fields: object) => void;
+type Log = (level: HostLogLevel, message: string, fields: object) => void;
 
 /** Exit statuses of the service (docs/contract.md#exit-statuses). */
 const exitHeld = 75;

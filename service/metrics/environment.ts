@@ -3,6 +3,7 @@ import { stat, statfs } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { indexFile } from '../../runtime/store/index-store.ts';
 import { ledgerFile } from '../../runtime/store/ledger-store.ts';
+import { singleFlight } from '../single-flight.ts';
 import { type MetricFamily, single } from './family.ts';
 
 /** A scrape waits at most this long for the disk. After that, it shows the sizes of the last measurement. */
@@ -22,7 +23,7 @@ type DiskSizes = {
 export class DiskMeter {
   readonly #path: string;
   #sizes: DiskSizes | null = null;
-  #measuring: Promise<void> | null = null;
+  readonly #measure = singleFlight(() => this.#measureSizes());
 
   /** `path`: the state directory. */
   constructor(path: string) {
@@ -31,14 +32,11 @@ export class DiskMeter {
 
   /** Measures again. Resolves when the measurement is done, or after `diskMsMax`. */
   async refresh(): Promise<void> {
-    this.#measuring ??= this.#measure().finally(() => {
-      this.#measuring = null;
-    });
-    await Promise.race([this.#measuring, sleep(diskMsMax, undefined, { ref: false })]);
+    await Promise.race([this.#measure(), sleep(diskMsMax, undefined, { ref: false })]);
   }
 
   /** Measures the sizes. Keeps the earlier sizes if the disk cannot be examined. */
-  async #measure(): Promise<void> {
+  async #measureSizes(): Promise<void> {
     try {
       const [ledger, index, disk] = await Promise.all([
         stat(ledgerFile(this.#path)),

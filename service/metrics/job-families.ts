@@ -5,33 +5,22 @@ import { isHosted, type TerminalStatus, terminalStatuses } from '../../actors/jo
 import type { BucketValues, MetricFamily, Sample } from './family.ts';
 
 const named = ['plugin', 'command'];
-const continues = 'Continues after a restart.';
 const sinceIndex = 'Continues after a restart; begins again if the index is rebuilt.';
 
 /** The counters of all jobs ever accepted, including pruned ones. `commands`: in the order in which they get series (`SeriesRoom`). */
 export function countFamilies(commands: readonly CommandCounts[]): readonly MetricFamily[] {
+  const family = (what: keyof ReturnType<typeof countSamples>, name: string, help: string): MetricFamily => ({
+    name,
+    type: 'counter',
+    help: `${help} Continues after a restart.`,
+    named,
+    samples: commands.flatMap(each => countSamples(each)[what]),
+  });
+  const causes = 'Accepted jobs by what caused them; plugin pipeline: runs, plugin headgate: actions.';
   return [
-    {
-      name: 'headgate_jobs_accepted',
-      type: 'counter',
-      help: `Accepted jobs by what caused them; plugin pipeline: runs, plugin headgate: actions. ${continues}`,
-      named,
-      samples: commands.flatMap(each => countSamples(each).accepted),
-    },
-    {
-      name: 'headgate_jobs_settled',
-      type: 'counter',
-      help: `Jobs that ended, by status. ${continues}`,
-      named,
-      samples: commands.flatMap(each => countSamples(each).settled),
-    },
-    {
-      name: 'headgate_attempts',
-      type: 'counter',
-      help: `Attempts that ended, by outcome, including attempts that were retried. ${continues}`,
-      named,
-      samples: commands.flatMap(each => countSamples(each).attempts),
-    },
+    family('accepted', 'headgate_jobs_accepted', causes),
+    family('settled', 'headgate_jobs_settled', 'Jobs that ended, by status.'),
+    family('attempts', 'headgate_attempts', 'Attempts that ended, by outcome, including attempts that were retried.'),
   ];
 }
 

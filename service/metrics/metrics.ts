@@ -130,15 +130,14 @@ export function openMetrics(options: MetricsOptions) {
 
   function sourceFamilies(index: IndexReading, mainDelayMs: number): readonly MetricFamily[] {
     const diskAgeMs = disk.ageMs;
+    const isIndexed = index !== null && options.index().kind === 'open';
+    const parts = { ledger: reports.isUp, reads: options.areReadsUp(), indexer: isIndexed };
     return [
       {
         name: 'headgate_up',
         type: 'gauge',
         help: '1: the part works. 0 of the ledger: it is silent, restarts its actors, or its disk is full.',
-        samples: Object.entries(upParts(index !== null)).map(([part, isUp]) => ({
-          labels: { part },
-          value: isUp ? 1 : 0,
-        })),
+        samples: Object.entries(parts).map(([part, isUp]) => ({ labels: { part }, value: isUp ? 1 : 0 })),
       },
       {
         name: 'headgate_source_age_seconds',
@@ -168,14 +167,6 @@ export function openMetrics(options: MetricsOptions) {
         ],
       },
     ];
-  }
-
-  function upParts(isIndexRead: boolean): { readonly [part: string]: boolean } {
-    return {
-      ledger: reports.isUp,
-      reads: options.areReadsUp(),
-      indexer: isIndexRead && options.index().kind === 'open',
-    };
   }
 
   return {
@@ -208,10 +199,6 @@ function withFirst<T>(items: readonly T[], isFirst: (item: T) => boolean): T[] {
   return [...items.filter(isFirst), ...items.filter(item => !isFirst(item))];
 }
 
-function buildLabels(version: string, store: string | null): { readonly [label: string]: string } {
-  return { version, node: process.versions.node, format: String(formatVersion), store: store ?? '' };
-}
-
 /** The families for the version, the startup time, reloads, backups and event streams. */
 function ownFamilies({
   version,
@@ -222,12 +209,14 @@ function ownFamilies({
   streams,
 }: MetricsOptions): readonly MetricFamily[] {
   const { count, gaps } = streams();
+  const node = process.versions.node;
+  const build = { version, node, format: String(formatVersion), store: storeIdIn(reader) ?? '' };
   return [
     {
       name: 'headgate_build_info',
       type: 'gauge',
       help: 'Always 1; the labels are the version of headgate, the version of Node, the format of the state and the id of the store.',
-      samples: [{ labels: buildLabels(version, storeIdIn(reader)), value: 1 }],
+      samples: [{ labels: build, value: 1 }],
     },
     {
       name: 'headgate_start_time_seconds',

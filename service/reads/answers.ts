@@ -1,7 +1,7 @@
 // Produces the answers of reads, on the reads thread, in slices of time. An answer is a sequence of parts (json/chunks.ts).
 
 import { stopwatchName } from '../../actors/index/records/stopwatch.ts';
-import { type FailurePage, listFailures } from '../../actors/index/views/failures.ts';
+import { listFailures } from '../../actors/index/views/failures.ts';
 import { lagMsMax, untilTaken } from '../../actors/index/views/lag.ts';
 import { StopwatchReading } from '../../actors/index/views/stopwatch.ts';
 import { readAction } from '../../actors/job/records/action.ts';
@@ -35,12 +35,6 @@ export const timelinesMax = 8;
 /** The maximum number of readings of the stopwatch that are in progress at the same time. Each can take 10 MB, and more if it has spans. */
 export const stopwatchesMax = 8;
 
-export type ReadStores = {
-  readonly reader: Reader;
-  /** The reader of the current index, to be used for one read. Throws IndexUnavailable if the index cannot be opened. */
-  readonly index: () => Reader<IndexTable>;
-};
-
 type Jobs = NonNullable<ReturnType<typeof findTree>>;
 
 /**
@@ -53,7 +47,8 @@ export type AnswerRead = (
   hold: (bytes: number) => void,
 ) => Promise<Iterable<JsonPart> | null>;
 
-export function openAnswers({ reader, index }: ReadStores): AnswerRead {
+/** `index`: the reader of the current index, to be used for one read. Throws IndexUnavailable if the index cannot be opened. */
+export function openAnswers(reader: Reader, index: () => Reader<IndexTable>): AnswerRead {
   const lists = openLists(reader, index);
   const overview = openOverview(reader, index);
   const blocks = new BlockCache(reader);
@@ -72,7 +67,9 @@ export function openAnswers({ reader, index }: ReadStores): AnswerRead {
       case 'jobs':
         return [writeJobs(await share.run(jobsOf(read)))];
       case 'failures':
-        return [writeFailures(await share.run(failuresOf(read)), read.nowUs)];
+        return [
+          writeFailures(await share.run(listFailures(index(), read.filter, read.limit, read.before)), read.nowUs),
+        ];
       case 'actions':
         return [writeActions(await share.run(actionsOf(read)))];
       case 'logs':
@@ -95,10 +92,6 @@ export function openAnswers({ reader, index }: ReadStores): AnswerRead {
 
   function jobsOf({ filter, limit, before, error }: Extract<Read, { kind: 'jobs' }>): Sliced<JobPage> {
     return lists.jobs(filter, limit, before && Buffer.from(before), error);
-  }
-
-  function failuresOf({ filter, limit, before }: Extract<Read, { kind: 'failures' }>): Sliced<FailurePage> {
-    return listFailures(index(), filter, limit, before);
   }
 
   function* actionsOf({ limit, before }: Extract<Read, { kind: 'actions' }>): Sliced<ActionPage> {

@@ -22,7 +22,8 @@ import type { IndexTable, Reader } from '../../runtime/store/store.ts';
 /** If the index may name more jobs than this, the index is not used, and all jobs that may match are examined. */
 export const candidatesMax = 20_000;
 
-const endOfIds = Buffer.alloc(jobIdBytes, 0xff);
+/** As the end of the previous page: there was none. */
+export const endOfIds = Buffer.alloc(jobIdBytes, 0xff);
 
 /** A filter with a fingerprint, words of the last error, or both. `error` null: no words. */
 export type ErrorSearch = { readonly filter: JobFilter; readonly error: string | null; readonly limit: number };

@@ -15,10 +15,7 @@ export async function load(options: Omit<LoadOptions, 'env'>): Promise<LoadResul
 }
 
 export async function inspect(options: Omit<LoadOptions, 'env'>): Promise<Inspection> {
-  return inspectionOf(await load(options));
-}
-
-function inspectionOf(loaded: LoadResult): Inspection {
+  const loaded = await load(options);
   const { seal } = loaded;
   return loaded.ok
     ? { problems: [], warnings: loaded.config.warnings, seal }

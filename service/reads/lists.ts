@@ -19,22 +19,14 @@ import {
   matchesLog,
 } from '../../actors/job/views/log-listing.ts';
 import { listNarrowed } from '../../actors/job/views/narrowed-listing.ts';
-import { type JobId, jobIdBytes, parseId } from '../../runtime/ids.ts';
+import { type JobId, parseId } from '../../runtime/ids.ts';
 import type { Sliced } from '../../runtime/slices.ts';
 import type { IndexTable, Reader } from '../../runtime/store/store.ts';
-import { listByError } from './error-list.ts';
+import { endOfIds, listByError } from './error-list.ts';
 import type { LogPage, LogsQuery } from './reads.ts';
 import { listByTags } from './tag-list.ts';
 
-const endOfIds = Buffer.alloc(jobIdBytes, 0xff);
-
-export type Lists = {
-  /** `error`: words that the last error of each job must have. */
-  jobs(filter: JobFilter, limit: number, before: JobId | null, error?: string | null): Sliced<JobPage>;
-  logs(wanted: LogsQuery): Sliced<LogPage>;
-};
-
-export function openLists(reader: Reader, index: () => Reader<IndexTable>): Lists {
+export function openLists(reader: Reader, index: () => Reader<IndexTable>) {
   const names = new NameTable(reader);
 
   function* logs(wanted: LogsQuery): Sliced<LogPage> {
@@ -73,6 +65,7 @@ export function openLists(reader: Reader, index: () => Reader<IndexTable>): List
     return { logs: page, total: all.length, unsearched: 0, next: behind.length > limit ? page.at(-1)! : null };
   }
 
+  /** `error`: words that the last error of each job must have. */
   function* jobs(filter: JobFilter, limit: number, before: JobId | null, error: string | null = null): Sliced<JobPage> {
     const { tags = [], within, fingerprint, accepted, pipeline, rerunOf } = filter;
     // With a filter by tree, error, fingerprint or `rerunOf`, jobs are examined one by one, even those whose tags the index lacks.

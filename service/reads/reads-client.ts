@@ -16,7 +16,6 @@ import {
   type Disconnectable,
   type Read,
   type ReadAnswer,
-  type Reads,
   ReadsDown,
   readsDownDetail,
 } from './reads.ts';
@@ -29,7 +28,7 @@ import type { ReadsData, ThreadReply } from './thread.ts';
  */
 export const readsMax = 512;
 
-export class ReadsClient implements Reads {
+export class ReadsClient {
   readonly #askIdle: (ids: Uint8Array) => Promise<Uint8Array | null>;
   #link: Link | null = null;
   #underWay = 0;
@@ -46,8 +45,9 @@ export class ReadsClient implements Reads {
 
   /** Starts the thread. Resolves when it is up. */
   async start(data: ReadsData, log: Logger): Promise<Running> {
-    const { worker, link, died } = await startThread(readsThread, data, log, (_, message, from) => {
-      void this.#tellIdle(from, message as { readonly ids: Uint8Array; readonly replyTo: ReplyTo });
+    const { worker, link, died } = await startThread(readsThread, data, log, async (_, message, from) => {
+      const { ids, replyTo } = message as { readonly ids: Uint8Array; readonly replyTo: ReplyTo };
+      from.reply(replyTo, await this.#askIdle(ids));
     });
     this.#link = link;
     void died.then(() => {
@@ -58,6 +58,10 @@ export class ReadsClient implements Reads {
     return { died, stop: async () => {} };
   }
 
+  /**
+   * Reads an answer, which includes every commit of the ledger that preceded the call; the index may lag behind the ledger. The read ends
+   * early if the caller disconnects.
+   */
   async answer(read: Read, call: Disconnectable): Promise<ReadAnswer> {
     // A read of kind `run` is the answer to a call that waited for its run. The limit does not apply to such a read, because the
     // run's work is done.
@@ -140,13 +144,6 @@ export class ReadsClient implements Reads {
       end();
     };
     return { id, more: () => link.ask<ReadChunk | null>('reads', { kind: 'more', id }), end, drop };
-  }
-
-  async #tellIdle(
-    link: Link,
-    { ids, replyTo }: { readonly ids: Uint8Array; readonly replyTo: ReplyTo },
-  ): Promise<void> {
-    link.reply(replyTo, await this.#askIdle(ids));
   }
 }
 

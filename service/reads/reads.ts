@@ -123,11 +123,3 @@ export type ReadAnswer =
 
 /** The caller of a read. `forget` is called if the caller disconnects before the answer is complete. */
 export type Disconnectable = { onGone(forget: () => void): void };
-
-export interface Reads {
-  /**
-   * Reads an answer, which includes every commit of the ledger that preceded the call; the index may lag behind the ledger. The read ends
-   * early if the caller disconnects.
-   */
-  answer(read: Read, call: Disconnectable): Promise<ReadAnswer>;
-}

@@ -42,12 +42,7 @@ export type MatchPage = { readonly ids: Uint8Array; readonly isEnd: boolean };
 /** The maximum number of jobs in a page. */
 const pageMax = 8_192;
 
-export type Selecting = {
-  count(wanted: Pick<CountQuery, 'selection' | 'moment'>): Sliced<Counted>;
-  next(wanted: PageQuery): Sliced<MatchPage>;
-};
-
-export function openSelecting(reader: Reader, index: () => Reader<IndexTable>): Selecting {
+export function openSelecting(reader: Reader, index: () => Reader<IndexTable>) {
   const names = new NameTable(reader);
 
   function* count({ selection, moment }: Pick<CountQuery, 'selection' | 'moment'>): Sliced<Counted> {

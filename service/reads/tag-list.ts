@@ -18,14 +18,13 @@ import { countedMax, type JobFilter, type JobPage } from '../../actors/job/views
 import { narrowed } from '../../actors/job/views/narrowed-ranges.ts';
 import { type JobRange, listRanges } from '../../actors/job/views/range-listing.ts';
 import { keyAfter } from '../../runtime/bytes.ts';
-import { type BlockKey, blockOf, type JobId, jobIdBytes } from '../../runtime/ids.ts';
+import { type BlockKey, blockOf, type JobId } from '../../runtime/ids.ts';
 import type { Sliced } from '../../runtime/slices.ts';
 import type { IndexTable, Reader } from '../../runtime/store/store.ts';
+import { endOfIds } from './error-list.ts';
 
 /** The maximum number of blocks that a list reads because the index lacks them. The index is rarely this far behind. */
 export const unindexedBlocksMax = 1_000;
-
-const endOfIds = Buffer.alloc(jobIdBytes, 0xff);
 
 export type TagSearch = {
   readonly filter: JobFilter & { readonly tags: readonly string[] };

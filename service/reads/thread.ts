@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { parentPort } from 'node:worker_threads';
 import { type Findings, selfcheck } from '../../actors/job/views/selfcheck.ts';
-import type { LoadOptions, LoadResult } from '../../config/load.ts';
+import type { LoadOptions } from '../../config/load.ts';
 import { openLink } from '../../runtime/link.ts';
 import { LoopDelay } from '../../runtime/loop-delay.ts';
 import { givenData, yieldToOthers } from '../../runtime/preloaded-thread.ts';
@@ -14,7 +14,7 @@ import type { ReplyTo } from '../../runtime/turn.ts';
 import { type SandboxedPlugin, trySandboxes } from '../doctor/sandboxes.ts';
 import { ActiveReads } from './active-reads.ts';
 import { openAnswers } from './answers.ts';
-import { type Inspection, inspect, load } from './inspection.ts';
+import { inspect, load } from './inspection.ts';
 import type { Read } from './reads.ts';
 import { type Counted, type CountQuery, openSelecting, type PageQuery } from './selecting.ts';
 
@@ -53,7 +53,10 @@ function run({ path, loopDelay }: ReadsData): void {
   };
   const slices = new Slices(refresh);
   const selecting = openSelecting(reader, () => indexes.current());
-  const activeReads = new ActiveReads(slices, openAnswers({ reader, index: () => indexes.current() }));
+  const activeReads = new ActiveReads(
+    slices,
+    openAnswers(reader, () => indexes.current()),
+  );
   /** How many selections of jobs for actions are in progress. They may use a reader of the index, which then must not be closed (`closeGone`). */
   let selections = 0;
   /** The shares of the counts that are in progress, by id. */
@@ -88,9 +91,9 @@ function run({ path, loopDelay }: ReadsData): void {
       case 'try_sandboxes':
         return outcome(() => trySandboxes(message.asked));
       case 'load':
-        return outcome((): Promise<LoadResult> => load(message.options));
+        return outcome(() => load(message.options));
       case 'inspect':
-        return outcome((): Promise<Inspection> => inspect(message.options));
+        return outcome(() => inspect(message.options));
     }
   }
 

@@ -8,7 +8,13 @@ import type { Configure, Stop } from '../wire/host-setup.ts';
 import { LearnedMask } from '../wire/mask.ts';
 import { encodeMessage, type Message, type MessageKind } from '../wire/message.ts';
 import { readOutcomes, readReturned, readTask, taskMessage } from '../wire/outcome-message.ts';
-import type { HostedPlugin, HostOptions, PluginHost, TaskFrame } from '../wire/plugin-host.ts';
+import {
+  type HostedPlugin,
+  type HostOptions,
+  hostLogLevels,
+  type PluginHost,
+  type TaskFrame,
+} from '../wire/plugin-host.ts';
 import { describe, resultOfFailure } from '../wire/response.ts';
 import { HostProcess } from './host-process.ts';
 
@@ -258,18 +264,12 @@ export class Host implements PluginHost {
   }
 }
 
-const logLevels = ['debug', 'info', 'warn', 'error'] as const;
-
 /** Throws if the bytes are not a log line. */
-function readLog(body: Buffer): {
-  readonly level: (typeof logLevels)[number];
-  readonly message: string;
-  readonly fields: Record<string, unknown>;
-} {
+function readLog(body: Buffer) {
   const decoded = unpack<unknown>(body);
   const [name, message, fields] = Array.isArray(decoded) ? decoded : [];
-  const level = logLevels.find(known => known === name);
+  const level = hostLogLevels.find(known => known === name);
   if (level === undefined || typeof message !== 'string' || typeof fields !== 'object')
     throw new RangeError('invalid log message');
-  return { level, message, fields: { ...fields } };
+  return { level, message, fields: { ...fields } as Record<string, unknown> };
 }

@@ -3,8 +3,8 @@
 
 import { Alarm } from '../../alarm.ts';
 import { type FrameHead, FrameReader } from '../wire/frame.ts';
+import type { Configure } from '../wire/host-setup.ts';
 import type { LearnedMask } from '../wire/mask.ts';
-import type { HostedPlugin } from '../wire/plugin-host.ts';
 import type { HostSender } from './host-sender.ts';
 import { RunnerThread } from './runner-thread.ts';
 import { heapMb } from './thread-end.ts';
@@ -18,9 +18,8 @@ export const idleMsMax = 10_000;
 
 /** The options of `ConcurrentFrames`, and of `WorkerFrames`. */
 export type FramesOptions = {
-  /** The number of threads of the host. */
   readonly threads: number;
-  readonly data: { readonly generation: number; readonly plugins: readonly HostedPlugin[] };
+  readonly data: Configure;
   readonly sender: HostSender;
   /** Masks secrets in the error message of a thread that dies. */
   readonly learned: LearnedMask;

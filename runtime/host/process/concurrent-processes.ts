@@ -33,7 +33,6 @@ export class ConcurrentProcesses {
   /** The processes that run or have unreported tasks, including those that take no more frames. */
   readonly #processes = new Set<RunnerProcess>();
 
-  /** `home`: the directory for the files that sandboxed plugins write. */
   constructor(marks: ProgramPids, home: string, sender: HostSender) {
     this.#programs = new Programs(marks, home);
     this.#sender = sender;

@@ -3,7 +3,7 @@
 
 import { steadyUs, timerMsMax } from '../../clock.ts';
 import type { AnyRequest } from '../wire/request.ts';
-import { resultOfFailure, type TaskResult } from '../wire/response.ts';
+import { resultOfFailure, type TaskResult, timeOutReason } from '../wire/response.ts';
 import type { FrameRun } from './frame-run.ts';
 import type { PluginProcess, ProcessAnswer, ProcessEnd, Requester } from './plugin-process.ts';
 import type { Programs } from './program.ts';
@@ -151,7 +151,8 @@ export class Conversation implements Requester<number> {
     clearTimeout(this.#deadline);
     if (first === undefined) return;
     const { deadlineMs } = this.#run.frame.head;
-    this.#deadline = setTimeout(() => this.#process!.expire(deadlineMs), Math.min(deadlineMs, timerMsMax));
+    const expire = () => this.#process!.terminate(timeOutReason(deadlineMs));
+    this.#deadline = setTimeout(expire, Math.min(deadlineMs, timerMsMax));
   }
 
   /** Reports ended tasks. Tasks that were answered together get equal shares of the time since the previous answer. */

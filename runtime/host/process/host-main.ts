@@ -5,7 +5,7 @@ import { Socket } from 'node:net';
 import { ignoreDebugSignal } from '../../debug-signal.ts';
 import { forbidInspection } from '../../inspection.ts';
 import { unpack } from '../../packing.ts';
-import { killGroup } from '../../processes/pid-files.ts';
+import { sendSignal } from '../../processes/identity.ts';
 import { ProgramPids } from '../../processes/program-pids.ts';
 import { withSourceNames } from '../../source-names.ts';
 import { frameHead } from '../wire/frame.ts';
@@ -57,7 +57,7 @@ async function framesOfThreads() {
  */
 function die(): void {
   processes.kill();
-  killGroup(process.pid);
+  sendSignal(-process.pid, 'SIGKILL');
   process.kill(process.pid, 'SIGKILL');
 }
 
@@ -147,7 +147,5 @@ process.on('uncaughtException', error => {
   die();
 });
 // These signals are ignored, because the service ends its hosts itself.
-process.on('SIGINT', () => {});
-process.on('SIGTERM', () => {});
-process.on('SIGHUP', () => {});
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => {});
 sender.ready();

@@ -3,9 +3,7 @@ import type { Socket } from 'node:net';
 import { pack } from '../../packing.ts';
 import { encodeMessage } from '../wire/message.ts';
 import { encodeOutcomes, outcomesMessage, returnedMessage, taskMessage } from '../wire/outcome-message.ts';
-import type { Outcome, ReturnReason } from '../wire/plugin-host.ts';
-
-export type HostLogLevel = 'debug' | 'info' | 'warn' | 'error';
+import type { HostLogLevel, Outcome, ReturnReason } from '../wire/plugin-host.ts';
 
 export class HostSender {
   readonly #pipe: Socket;
@@ -48,7 +46,7 @@ export class HostSender {
     this.#write(encodeMessage('replaced', Buffer.from(reason)));
   }
 
-  log(level: HostLogLevel, message: string, fields: Record<string, unknown> = {}): void {
+  log(level: HostLogLevel, message: string, fields: Record<string, unknown>): void {
     this.#write(encodeMessage('log', pack([level, message, fields])));
   }
 

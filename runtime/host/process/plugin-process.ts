@@ -15,7 +15,6 @@ import {
   resultOfAnswer,
   resultOfFailure,
   type TaskResult,
-  timeOutReason,
   tooLargeReason,
 } from '../wire/response.ts';
 import { LineReader } from './lines.ts';
@@ -160,9 +159,9 @@ export class PluginProcess<Key> {
     this.#program.endInput();
   }
 
-  /** Ends the process although requests are unanswered, because their answers are no longer needed. */
-  terminate(): void {
-    this.#failure ??= { reason: 'ended with unanswered requests', verdict: 'timed_out', permanent: false };
+  /** Stops the process although requests are unanswered: their answers are no longer needed, or the oldest is past its deadline. */
+  terminate(reason = 'ended with unanswered requests'): void {
+    this.#failure ??= { reason, verdict: 'timed_out', permanent: false };
     this.#mayAnswer = false;
     this.#program.terminate();
   }
@@ -193,13 +192,6 @@ export class PluginProcess<Key> {
     this.#failure ??= { reason, verdict: 'cancelled', permanent: false };
     this.#mayAnswer = !this.#isPersistent;
     this.#program.terminate(delayMs);
-  }
-
-  /** Stops the process, because its oldest request is past its deadline. */
-  expire(deadlineMs: number): void {
-    this.#failure ??= { reason: timeOutReason(deadlineMs), verdict: 'timed_out', permanent: false };
-    this.#mayAnswer = false;
-    this.#program.terminate();
   }
 
   /** `texts`: the lines of a persistent process, or the whole output of a process for one attempt; null if a text is too long. */

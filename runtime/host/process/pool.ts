@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { Piscina } from 'piscina';
 import type { CancelTask, LateOutcome, Loaded } from '../thread/thread.ts';
-import type { ThreadData } from '../thread/thread-setup.ts';
+import type { Configure } from '../wire/host-setup.ts';
 import { exitReason, heapMb, WatchedThread } from './thread-end.ts';
 
 export type PoolEvents = {
@@ -57,7 +57,7 @@ export class ThreadPool {
   #waiting: PoolFrame[] = [];
   #closing = false;
 
-  constructor(threads: number, data: ThreadData, events: PoolEvents) {
+  constructor(threads: number, data: Configure, events: PoolEvents) {
     this.#events = events;
     const size = threads + spareThreads;
     this.#heapMb = heapMb(threads);

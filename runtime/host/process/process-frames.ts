@@ -20,7 +20,6 @@ export class ProcessFrames {
   readonly #checks = new PayloadChecks();
   #running = 0;
 
-  /** `home`: the directory for the files that sandboxed plugins write. */
   constructor(places: number, marks: ProgramPids, home: string, sender: HostSender) {
     this.#places = places;
     this.#programs = new Programs(marks, home);

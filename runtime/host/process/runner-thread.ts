@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import type { ConcurrentData, GiveFrame, TasksEnded, TasksReturned, ThreadIdle } from '../thread/concurrent-thread.ts';
 import type { CancelTask, Loaded } from '../thread/thread.ts';
-import type { ThreadData } from '../thread/thread-setup.ts';
 import type { FrameHead } from '../wire/frame.ts';
+import type { Configure } from '../wire/host-setup.ts';
 import type { LearnedMask } from '../wire/mask.ts';
 import { tasksOf } from '../wire/outcome-message.ts';
 import type { Verdict } from '../wire/plugin-host.ts';
@@ -69,7 +69,7 @@ export class RunnerThread {
   /** The cancelled task that the thread is being stopped for. */
   #cancelled: TaskPosition | null = null;
 
-  constructor(data: ThreadData, heapMb: number, sender: HostSender, learned: LearnedMask, events: RunnerThreadEvents) {
+  constructor(data: Configure, heapMb: number, sender: HostSender, learned: LearnedMask, events: RunnerThreadEvents) {
     this.#sender = sender;
     this.#learned = learned;
     this.#events = events;

@@ -8,6 +8,7 @@ import threads, { threadId, workerData } from 'node:worker_threads';
 import { timerMsMax } from '../../clock.ts';
 import { type Json, unpack } from '../../packing.ts';
 import { FrameReader } from '../wire/frame.ts';
+import type { Configure } from '../wire/host-setup.ts';
 import { LearnedMask } from '../wire/mask.ts';
 import { encodeOutcomes, outcomeOfRun } from '../wire/outcome-message.ts';
 import type { Outcome } from '../wire/plugin-host.ts';
@@ -33,7 +34,6 @@ import {
   type PreparedCommand,
   plugins,
   prepare,
-  type ThreadData,
 } from './thread-setup.ts';
 
 /** If a handler has not settled this long after the deadline of its task, the thread takes no new tasks. */
@@ -43,7 +43,7 @@ const cancelMsMax = 1_000;
 /** The interval at which the thread reports that its event loop runs (ThreadStatus.beat), while handlers have not settled. */
 export const beatMs = 50;
 
-export type ConcurrentData = ThreadData & { readonly status: SharedArrayBuffer };
+export type ConcurrentData = Configure & { readonly status: SharedArrayBuffer };
 /** Gives the thread a frame. `ticket`: the frame's number in this thread. `claims`: the memory of the frame's `TaskClaims`. */
 export type GiveFrame = { readonly ticket: number; readonly bytes: Uint8Array; readonly claims: SharedArrayBuffer };
 /** Reports encoded outcomes, by frame. */
@@ -194,9 +194,8 @@ function settle({ open, task, kit }: Job, answered: () => unknown): TaskResult {
   status.enter(open.ticket, task);
   try {
     const answer = answered();
-    return aside === null && isNothing(answer)
-      ? okResult
-      : resultOfAnswer(answer, false, aside ?? undefined, secrets.mask);
+    const isQuiet = aside === undefined && isNothing(answer);
+    return isQuiet ? okResult : resultOfAnswer(answer, false, aside, secrets.mask);
   } catch (error) {
     const { directory } = plugins[open.frame.head.plugin]!;
     return resultOfError(error, withStack(aside, error, directory, secrets.mask), secrets.mask);
@@ -227,13 +226,8 @@ function finish(job: Job, answered: () => unknown): void {
 }
 
 function timedOut({ open, kit }: Job): TaskResult {
-  return resultOfFailure(
-    timeOutReason(open.frame.head.deadlineMs),
-    false,
-    kit.close() ?? undefined,
-    'timed_out',
-    secrets.mask,
-  );
+  const { deadlineMs } = open.frame.head;
+  return resultOfFailure(timeOutReason(deadlineMs), false, kit.close(), 'timed_out', secrets.mask);
 }
 
 function expire(job: Job): void {
@@ -278,7 +272,7 @@ function giveBack(unbegun: readonly Waiting[]): void {
 function cancel({ cancel: ticket, task, reason }: CancelTask): void {
   const job = [...running].find(({ open, task: other }) => open.ticket === ticket && other === task);
   if (job === undefined || job.isLate) return;
-  const settled = () => resultOfFailure(reason, false, job.kit.close() ?? undefined, 'error', secrets.mask);
+  const settled = () => resultOfFailure(reason, false, job.kit.close(), 'error', secrets.mask);
   endEarly(job, () => job.kit.cancel(reason), cancelMsMax, settled);
 }
 

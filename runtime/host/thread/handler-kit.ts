@@ -65,12 +65,12 @@ export class HandlerKit implements Helpers {
   }
 
   /**
-   * Must be called when the attempt has ended. Returns the events, logs and spans that the handler has passed to its helpers; null if there
-   * are none. Later ones are dropped.
+   * Must be called when the attempt has ended. Returns the events, logs and spans that the handler has passed to its helpers; undefined if
+   * there are none. Later ones are dropped.
    */
-  close(): HelperOutput | null {
+  close(): HelperOutput | undefined {
     this.#closed = true;
-    if (this.#events === null && this.#logs === null && this.#spans === null) return null;
+    if (this.#events === null && this.#logs === null && this.#spans === null) return undefined;
     return { events: this.#events ?? [], logs: this.#logs ?? [], spans: this.#spans ?? [] };
   }
 }

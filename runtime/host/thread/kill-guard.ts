@@ -28,11 +28,6 @@ function isHost(pid: number): boolean {
 
 function isOurs(pid: number): boolean {
   if (isHost(pid)) return true;
-  for (let at: number | null = pid; at !== null && at > 1; at = parentOf(at)) if (at === process.pid) return true;
+  for (let at = pid; at > 1; at = Number(statOf(at)?.[1] ?? 0)) if (at === process.pid) return true;
   return false;
-}
-
-function parentOf(pid: number): number | null {
-  const stat = statOf(pid);
-  return stat === null ? null : Number(stat[1]);
 }

@@ -16,13 +16,13 @@ const errorsMax = 3;
 
 /** The output of an attempt whose handler threw: `aside`, and the stack as `stderr`. `directory`: the directory of the plugin. */
 export function withStack(
-  aside: HelperOutput | null,
+  aside: HelperOutput | undefined,
   thrown: unknown,
   directory: string,
   mask: Mask | null = null,
 ): HelperOutput | undefined {
   const stderr = stackOf(thrown, directory, mask);
-  return stderr === '' ? (aside ?? undefined) : { ...aside, stderr };
+  return stderr === '' ? aside : { ...aside, stderr };
 }
 
 /**

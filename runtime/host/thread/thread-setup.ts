@@ -2,6 +2,7 @@
 
 import { syncBuiltinESMExports } from 'node:module';
 import threads, { type MessagePort, workerData } from 'node:worker_threads';
+import type { Configure } from '../wire/host-setup.ts';
 import type { HostedPlugin } from '../wire/plugin-host.ts';
 import { resultOfError, resultOfFailure, type TaskResult } from '../wire/response.ts';
 import { type PayloadCheck, PayloadChecks } from '../wire/schema.ts';
@@ -11,14 +12,12 @@ import { verifyModules } from './sealed-modules.ts';
 import { withStack } from './stack.ts';
 import { loadTypeScript } from './typescript.ts';
 
-export type ThreadData = { readonly generation: number; readonly plugins: readonly HostedPlugin[] };
-
 /** The handler of a command and the check of its payloads. If there is no handler, `refused` is the result of each task. */
 export type PreparedCommand =
   | { readonly handler: AnyHandler; readonly check: PayloadCheck | null; readonly refused: null }
   | { readonly handler: null; readonly check: null; readonly refused: TaskResult };
 
-const { generation, plugins } = workerData as ThreadData;
+const { generation, plugins } = workerData as Configure;
 
 export { plugins };
 
@@ -42,7 +41,7 @@ export async function prepare(plugin: HostedPlugin, command: string): Promise<Pr
     return refuse(resultOfFailure(`${plugin.entrypoint} exports no function "${command}"`, true));
   } catch (error) {
     const thrown = error instanceof CodeError ? error.cause : error;
-    return refuse(resultOfError(error, withStack(null, thrown, plugin.directory)));
+    return refuse(resultOfError(error, withStack(undefined, thrown, plugin.directory)));
   }
 }
 

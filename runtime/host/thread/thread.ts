@@ -102,14 +102,14 @@ async function runFrame(shared: SharedArrayBuffer): Promise<void> {
           answer = await deadline.race(answer, startedMs + deadlineMs, kit);
         }
         const aside = kit.close();
-        const isQuiet = aside === null && isNothing(answer);
-        settled = isQuiet ? okResult : resultOfAnswer(answer, false, aside ?? undefined, mask);
+        const isQuiet = aside === undefined && isNothing(answer);
+        settled = isQuiet ? okResult : resultOfAnswer(answer, false, aside, mask);
       } catch (error) {
         settled = resultOfError(error, withStack(kit.close(), error, plugin.directory, mask), mask);
       }
       endedMs = performance.now();
       if (endedMs - startedMs > deadlineMs) {
-        settled = resultOfFailure(timeOutReason(deadlineMs), false, kit.close() ?? undefined, 'timed_out', mask);
+        settled = resultOfFailure(timeOutReason(deadlineMs), false, kit.close(), 'timed_out', mask);
       } else if (settled.stateUpdates !== null) {
         settled = state.settle(settled);
       }

@@ -3,7 +3,7 @@
 
 import { isParted } from '../../parted.ts';
 import { endWithin, listCount, mapCount } from '../../splice.ts';
-import { type Body, parts } from './outcome.ts';
+import { type Body, isDeflated, parts, readLength } from './outcome.ts';
 import { areSpans } from './packed-spans.ts';
 
 /**
@@ -23,7 +23,6 @@ const shapes: readonly Shape[] = parts.map(part => {
   return { mayDeflate: true, is: 'value' };
 });
 const lengthBytes = 4;
-const deflatedFlag = 0x80;
 
 /** Throws a RangeError if the bytes are not a valid body. */
 export function checkBody(body: Body): void {
@@ -35,22 +34,19 @@ export function checkBody(body: Body): void {
   if (at > body.length) throw new RangeError('an outcome is truncated');
   for (let place = 0; place < shapes.length; place++) {
     if ((mask & (1 << place)) === 0) continue;
-    const top = body[lengthAt + 3]!;
-    const bytes =
-      body[lengthAt]! | (body[lengthAt + 1]! << 8) | (body[lengthAt + 2]! << 16) | ((top & ~deflatedFlag) << 24);
-    lengthAt += lengthBytes;
-    const end = at + bytes;
+    const end = at + readLength(body, lengthAt);
     if (end > body.length) throw new RangeError(`an outcome is truncated in its ${parts[place]}`);
-    checkPart(body, at, end, place, (top & deflatedFlag) !== 0);
+    checkPart(body, at, end, place, isDeflated(body, lengthAt));
+    lengthAt += lengthBytes;
     at = end;
   }
   if (at !== body.length) throw new RangeError('an outcome has bytes after its last part');
 }
 
-function checkPart(body: Body, at: number, end: number, place: number, isDeflated: boolean): void {
+function checkPart(body: Body, at: number, end: number, place: number, deflated: boolean): void {
   const { mayDeflate, is } = shapes[place]!;
-  if (isDeflated && !mayDeflate) throw new RangeError(`${parts[place]} may not be deflated`);
-  if (isDeflated || is === 'text') return;
+  if (deflated && !mayDeflate) throw new RangeError(`${parts[place]} may not be deflated`);
+  if (deflated || is === 'text') return;
   if (is === 'spans') {
     if (!areSpans(body.subarray(at, end))) throw new RangeError('spans is not a list of spans');
     return;

@@ -9,13 +9,6 @@ import { checkParts, chunksOf, isParted, lengthOf, type PartReader, wholeOf } fr
 import { allocateMessage, type Message } from './message.ts';
 import type { EventEnvelope, EventHeaders, TaskFrame, TaskGroup } from './plugin-host.ts';
 
-type Header = {
-  readonly command: string;
-  readonly stateBytes: number;
-  readonly groups: readonly GroupHeader[];
-};
-type GroupHeader = Omit<TaskGroup, 'context'> & { readonly contextBytes: number };
-
 /** The fields of a frame that can be read without decoding its header. */
 export type FrameHead = {
   readonly frameId: number;
@@ -149,16 +142,17 @@ export class FrameReader {
       at += length;
       return bytes.subarray(at - length, at);
     };
-    const header = readHeader(take(bytes.readUInt32LE(20)));
-    this.command = header.command;
+    const [command, stateBytes, groups] = unpack<PackedHeader>(take(bytes.readUInt32LE(20)));
+    this.command = command;
     this.secrets = this.head.secrets;
     take(this.secrets?.length ?? 0);
-    this.state = take(header.stateBytes);
+    this.state = take(stateBytes);
     this.#idsAt = at;
     at += count * jobIdBytes;
     let end = 0;
-    this.#groups = header.groups.map(({ contextBytes, count: tasks, pipeline, stepId, depth, event, createdUs }) => {
+    this.#groups = groups.map(([tasks, contextBytes, pipeline, stepId, depth, createdUs, packed]) => {
       end += tasks;
+      const event = packed && eventOf(packed);
       return { end, context: take(contextBytes), pipeline, stepId, depth, event, createdUs };
     });
     this.#payloadsAt = at;
@@ -192,27 +186,19 @@ export class FrameReader {
   }
 }
 
-type PackedEvent = [string, string, string | null, EventHeaders?] | null;
+type PackedEvent = [type: string, source: string, dedupeKey: string | null, headers?: EventHeaders];
+type PackedGroup = [
+  count: number,
+  contextBytes: number,
+  pipeline: string | null,
+  stepId: string | null,
+  depth: number,
+  createdUs: number,
+  event: PackedEvent | null,
+];
+type PackedHeader = [command: string, stateBytes: number, groups: readonly PackedGroup[]];
 
-function readHeader(packed: Buffer): Header {
-  type Fields = [number, number, string | null, string | null, number, number, PackedEvent];
-  const [command, stateBytes, groups] = unpack<[string, number, Fields[]]>(packed);
-  return {
-    command,
-    stateBytes,
-    groups: groups.map(([count, contextBytes, pipeline, stepId, depth, createdUs, event]) => ({
-      count,
-      contextBytes,
-      pipeline,
-      stepId,
-      depth,
-      createdUs,
-      event: event && eventOf(event),
-    })),
-  };
-}
-
-function eventOf([type, source, dedupeKey, headers]: NonNullable<PackedEvent>): EventEnvelope {
+function eventOf([type, source, dedupeKey, headers]: PackedEvent): EventEnvelope {
   if (headers === undefined) return { type, source, dedupeKey };
   return { type, source, dedupeKey, headers };
 }

@@ -141,11 +141,13 @@ function lengthAt(body: Body, part: BodyPart): number {
   return at;
 }
 
-function readLength(body: Body, at: number): number {
+/** The length of a part, from its four bytes at `at`. */
+export function readLength(body: Body, at: number): number {
   return body[at]! | (body[at + 1]! << 8) | (body[at + 2]! << 16) | ((body[at + 3]! & ~deflatedFlag) << 24);
 }
 
-function isDeflated(body: Body, at: number): boolean {
+/** Whether a part is deflated, from the bytes of its length at `at`. */
+export function isDeflated(body: Body, at: number): boolean {
   return (body[at + 3]! & deflatedFlag) !== 0;
 }
 

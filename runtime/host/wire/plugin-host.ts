@@ -140,6 +140,10 @@ export type HostListener = {
   onThreadReplaced(reason: string): void;
 };
 
+/** The levels of the log lines of hosts, and of the threads of the service. */
+export const hostLogLevels = ['debug', 'info', 'warn', 'error'] as const;
+export type HostLogLevel = (typeof hostLogLevels)[number];
+
 export type HostOptions = {
   /** The name of the host in logs and in the process title. */
   readonly name: string;
@@ -160,7 +164,7 @@ export type HostOptions = {
   readonly umask?: number | undefined;
   readonly clock: SystemClock;
   readonly listener: HostListener;
-  readonly log: (level: 'debug' | 'info' | 'warn' | 'error', message: string, fields?: Record<string, unknown>) => void;
+  readonly log: (level: HostLogLevel, message: string, fields?: Record<string, unknown>) => void;
 };
 
 /** A plugin host: a process that runs plugin code. If it dies, another process is started in its place. */

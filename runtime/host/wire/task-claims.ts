@@ -20,7 +20,6 @@ export class TaskClaims {
     return Atomics.exchange(this.#claimed, task, 1) === 0;
   }
 
-  /** Whether every task is claimed. */
   get areAll(): boolean {
     return !this.#claimed.includes(0);
   }

@@ -73,7 +73,7 @@ test.each([
   async (what, max) => {
     const ledger = new Ledger();
     ledger.add({ plugin: 'echo', command: 'say', submittedBy: 'api:test', jobs: [{ attempts: [], end: 'running' }] });
-    const answers = openAnswers({ reader: ledger.store, index: openMemoryIndex });
+    const answers = openAnswers(ledger.store, openMemoryIndex);
     const id = parseId(ledger.jobs[0]!.id)!;
     const timeline = { kind: 'timeline', id, buckets: 10, nowUs: 2_000_000_000_000_000, withErrors: false } as const;
     const window = { from: 0, to: 1 };

@@ -157,7 +157,7 @@ test('a restored state writes no backup until it is resumed, and never removes t
   expect((await other.call('POST', '/control/system/resume', {})).status).toBe(200);
   // The service counts the backup only once the process that wrote it has ended.
   const newestAt = await until('a backup of the resumed state', async () => {
-    return /^the newest in .* is of (\S+)$/.exec((await checkOf(other)).detail)?.[1];
+    return /^the newest in .* is from (\S+)$/.exec((await checkOf(other)).detail)?.[1];
   });
   expect(Date.parse(newestAt)).toBeGreaterThan(dueMs);
   expect(names().length).toBe(2);
@@ -188,7 +188,7 @@ test('a backup from a time when the clock was ahead is not the newest one, and t
   await until('a backup is written', () => other.log.some(({ msg }) => msg === 'a backup was written'));
   const { checks } = (await other.call('GET', '/system/doctor')).body as { checks: { name: string; detail: string }[] };
   const [, newestAt] =
-    /the newest in .* is of (\S+)$/.exec(checks.find(({ name }) => name === 'backups')!.detail) ?? [];
+    /the newest in .* is from (\S+)$/.exec(checks.find(({ name }) => name === 'backups')!.detail) ?? [];
   expect(Date.parse(newestAt!)).toBeLessThanOrEqual(Date.now());
   expect(readdirSync(place)).toEqual([`headgate-${newestAt!.slice(0, 19).replaceAll(':', '-')}Z`]);
 });

@@ -26,7 +26,7 @@ import { jobParts, settledParts, treeParts } from '../../../service/json/job.ts'
 import { logsParts, writeJobs } from '../../../service/json/list.ts';
 import { stopwatchParts } from '../../../service/json/stopwatch.ts';
 import { RequestMeter } from '../../../service/metrics/request-meter.ts';
-import type { Read, Reads } from '../../../service/reads/reads.ts';
+import type { Read } from '../../../service/reads/reads.ts';
 import { type RunSubmission, type Submission, Submissions } from '../../../service/submissions.ts';
 import { UiSessions } from '../../../service/ui-sessions.ts';
 import type { VaultCalls } from '../../../service/vault-client.ts';
@@ -291,7 +291,7 @@ export class MemoryEngine implements Engine {
   }
 
   /** Answers reads on this thread. */
-  readonly reads: Reads = { answer: async read => readAnswer(this.#partsOf(read)) };
+  readonly reads: Engine['reads'] = { answer: async read => readAnswer(this.#partsOf(read)) };
 
   #partsOf(read: Read): Iterable<JsonPart> {
     switch (read.kind) {

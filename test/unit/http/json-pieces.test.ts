@@ -22,6 +22,16 @@ it.each([
   for (const piece of pieces) expect(piece.length).toBeLessThan(6 * chunkBytes + 2);
 });
 
+it('a key that is not a text, as plugin code can pack it, becomes one', () => {
+  const packed = pack(
+    new Map<unknown, string>([
+      [7, long],
+      ['b', 'c'],
+    ]),
+  );
+  expect([...jsonChunks([() => packed])].join('')).toBe(JSON.stringify({ 7: long, b: 'c' }));
+});
+
 it('is the text of any value', () => {
   const large = fc
     .jsonValue({ maxDepth: 4 })

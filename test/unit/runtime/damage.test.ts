@@ -16,7 +16,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it, test } from 'vitest';
-import { openCopy } from '../../../runtime/store/copies.ts';
+import { readCopy } from '../../../runtime/store/copies.ts';
 import { damageOf, StoreDamaged } from '../../../runtime/store/damage.ts';
 import { openIndexStore } from '../../../runtime/store/index-store.ts';
 import { hasLedger, openReaderBeside, openStore } from '../../../runtime/store/ledger-store.ts';
@@ -112,14 +112,16 @@ test.each(cases)('a ledger with %s is not opened, and not touched', (name, damag
   expect(readFileSync(file).equals(before)).toBe(true);
 });
 
-test('a missing and an empty file are none of them: the store is created', () => {
+test('a missing and an empty file are none of them: the store is created', async () => {
   const path = join(directory, 'empty');
   mkdirSync(path);
   expect(damageOf(join(path, 'data.mdb'))).toBe(null);
   writeFileSync(join(path, 'data.mdb'), '');
   expect(damageOf(join(path, 'data.mdb'))).toBe(null);
   expect(hasLedger(path)).toBe(false);
-  expect(() => openCopy(path)).toThrow(`${join(path, 'data.mdb')} is damaged: it is missing or empty`);
+  await expect(readCopy(path, () => {})).rejects.toThrow(
+    `${join(path, 'data.mdb')} is damaged: it is missing or empty`,
+  );
   openStore(path).close();
   expect(hasLedger(path)).toBe(true);
 });

@@ -6,7 +6,7 @@ import { afterAll, expect, onTestFinished, test, vi } from 'vitest';
 import { listSegments } from '../../../../runtime/commit-log/segments.ts';
 import { appliedIn } from '../../../../runtime/store/applied.ts';
 import { replayArchive } from '../../../../runtime/store/archive-replay.ts';
-import { copyLedger, openCopy } from '../../../../runtime/store/copies.ts';
+import { copyLedger, readCopy } from '../../../../runtime/store/copies.ts';
 import { type LedgerStore, openStore } from '../../../../runtime/store/ledger-store.ts';
 import { seededRandom } from '../../../service/crash/random.ts';
 import { until } from '../../../service/gateway/until.ts';
@@ -44,9 +44,9 @@ async function asOf(time: number, log = archive): Promise<{ readonly names: stri
   const copy = mkdtempSync(join(scratch, 'copy-'));
   cpSync(join(base, 'data.mdb'), join(copy, 'data.mdb'));
   const { goesOn } = await replayArchive(copy, log, time);
-  const { reader, close } = openCopy(copy);
-  const names = Array.from(reader.keys('names', {}), key => Buffer.from(key).toString());
-  await close();
+  const names = await readCopy(copy, reader =>
+    Array.from(reader.keys('names', {}), key => Buffer.from(key).toString()),
+  );
   rmSync(copy, { recursive: true });
   return { names, goesOn };
 }

@@ -6,14 +6,15 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, expect, it, vi } from 'vitest';
-import { killGroup, PidFiles } from '../../../../runtime/processes/pid-files.ts';
+import { sendSignal } from '../../../../runtime/processes/identity.ts';
+import { PidFiles } from '../../../../runtime/processes/pid-files.ts';
 import { ProgramPids } from '../../../../runtime/processes/program-pids.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'headgate-marks-'));
 const started: ChildProcess[] = [];
 
 afterEach(() => {
-  for (const { pid } of started.splice(0)) killGroup(pid!);
+  for (const { pid } of started.splice(0)) sendSignal(-pid!, 'SIGKILL');
 });
 afterAll(() => rmSync(directory, { recursive: true }));
 
