@@ -1,6 +1,7 @@
 // FailedRecordError names the stored record that made a turn fail. If the record belongs to a run, the ledger first ends this run as failed,
 // and sets the record aside only if the record makes further turns fail. Any other record is set aside at once. All other work continues
 // (service/ledger/actor-lifecycle.ts).
+import { hexOf } from '../runtime/bytes.ts';
 import { formatId, type JobId } from '../runtime/ids.ts';
 import { isStoreFault } from '../runtime/store/fault.ts';
 import { StoreFull } from '../runtime/store/store.ts';
@@ -39,5 +40,5 @@ export function blaming<T>(record: FailedRecord, work: () => T): T {
 
 export function failedRecordText(record: FailedRecord): string {
   if (record.kind === 'run') return `run ${formatId(record.id)}`;
-  return `${record.kind} ${Buffer.from(record.key).toString('hex')}`;
+  return `${record.kind} ${hexOf(record.key)}`;
 }

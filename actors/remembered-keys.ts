@@ -2,6 +2,7 @@
 //
 //   key: hash (16)
 //   value: the time until which the key is remembered (8, µs) | the value passed to `remember`
+import { keyAfter } from '../runtime/bytes.ts';
 import type { SetAside } from '../runtime/store/set-aside.ts';
 import type { Reader } from '../runtime/store/store.ts';
 import type { Turn } from '../runtime/turn.ts';
@@ -68,7 +69,7 @@ export class RememberedKeys {
       turn.batch.remove(this.#table, own);
       this.#isSweepDue = true;
     }
-    this.#from = seen.length < sweptPerTurn ? undefined : Buffer.concat([seen.at(-1)!, Buffer.of(0)]);
+    this.#from = seen.length < sweptPerTurn ? undefined : keyAfter(seen.at(-1)!);
     return this.#isSweepDue;
   }
 

@@ -68,7 +68,7 @@ export type InnerMessage =
   | { readonly kind: 'stop'; readonly replyTo: ReplyTo; readonly graceMs: number }
   | { readonly kind: 'hosts_stopped'; readonly replyTo: ReplyTo };
 
-export type JobActorOptions = JobStateOptions &
+export type JobActorOptions = Omit<JobStateOptions, 'holdSources' | 'openRuns'> &
   Omit<DispatcherPorts, 'deliver'> & {
     readonly pipeline: PipelineCalls;
     /** The vault. Absent: no job waits for it or receives secrets. */

@@ -190,11 +190,7 @@ export class JobAcceptor {
   #close(turn: Turn, { builder, failed, timing }: FillingBlock): void {
     const state = this.#state;
     const { plugin, command, key, count } = builder;
-    turn.batch.put('blocks', key, builder.encode());
-    writeTree(turn.batch, key, builder);
-    if (builder.tagged > 0) putTagged(turn.batch, key, builder.tagged);
-    state.completions.accepted(turn.batch, builder);
-    const open = new OpenBlock(keyText(key), plugin, command, count);
+    const open = writeBlock(state, turn, builder);
     open.block = builder;
     open.cachedBytes = builder.bytes + 64 * count;
     state.cachedBytes += open.cachedBytes;
@@ -229,6 +225,16 @@ export class JobAcceptor {
       else enqueue(state, state.move(turn, attempt, 'waiting', 0));
     }
   }
+}
+
+/** Writes a new block and its entries in other tables. Returns its open record, which is not written yet. */
+export function writeBlock({ completions }: JobState, { batch }: Turn, builder: BlockBuilder): OpenBlock {
+  const { key, plugin, command, count, tagged } = builder;
+  batch.put('blocks', key, builder.encode());
+  writeTree(batch, key, builder);
+  if (tagged > 0) putTagged(batch, key, tagged);
+  completions.accepted(batch, builder);
+  return new OpenBlock(keyText(key), plugin, command, count);
 }
 
 /** Whether the service is paused, but at least one job of the block is exempt from the pause (exempt.ts). */

@@ -43,13 +43,9 @@ export type JobStateOptions = {
   /** The list of unusable records. Default: a new one. */
   readonly setAside?: SetAside;
   /** The sources of holds, in addition to the configuration and to pauses. */
-  readonly holdSources?: HoldSources;
-  /** Lookups of open runs. Default: no run is open. */
-  readonly openRuns?: RunLookups;
+  readonly holdSources: HoldSources;
+  readonly openRuns: RunLookups;
 };
-
-const nothing = () => null;
-const noRuns = { isOpen: () => false, callerOf: nothing, phaseOf: nothing, exemptSince: nothing, begun: nothing };
 
 export class JobState {
   readonly reader: Reader;
@@ -103,11 +99,11 @@ export class JobState {
     this.gauges.set({ journaled: this.completions.journalUs });
     for (const { delayed } of this.completions.counts) this.scheduled += delayed;
     this.minutes = new MinuteCounters(options.reader, this.setAside);
-    this.holds = new Holds(options.reader, options.holdSources ?? [], this.setAside);
+    this.holds = new Holds(options.reader, options.holdSources, this.setAside);
     this.pauses = new Pauses(options.reader, this.setAside);
     this.awaited = new Awaited(options.reader);
     this.times = new JobTimesTable(options.reader, this.setAside);
-    this.openRuns = options.openRuns ?? noRuns;
+    this.openRuns = options.openRuns;
     this.cancels = new Cancels(options.reader, this.setAside, this.openRuns);
     this.configure(options.config);
   }

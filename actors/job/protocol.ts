@@ -15,7 +15,6 @@ import type { JobGroup, Rerun, RunPhase, TerminalStatus } from './records/job.ts
 import type { CallOptions } from './records/options.ts';
 import type { Pause, PauseTarget } from './records/pause.ts';
 import type { QueueQuery } from './reports/queue-protocol.ts';
-import type { ScheduledWork } from './scheduled-work.ts';
 import type { RescheduleJob, RunNow } from './times/time-protocol.ts';
 
 /**
@@ -51,22 +50,29 @@ export type RerunSource = {
   readonly dedupeKey: string | null;
 };
 
+type NewWork = {
+  readonly submittedBy: string;
+  readonly idempotency?: IdempotencyKey;
+  readonly options?: CallOptions;
+  /** Present for a rerun, which is a single job or run. */
+  readonly source?: RerunSource;
+  /** The baggage, a packed map. Only schedules set it. */
+  readonly context?: Uint8Array;
+  /** Set by a schedule if the work is accepted, and waits, even if a pause of its target refuses new calls. */
+  readonly waitsUnderPause?: true;
+};
+
 /** New jobs that differ only in their payloads. Calls, a webhook, a schedule or a rerun create them. */
-export type NewCalls = {
+export type NewCalls = NewWork & {
   readonly plugin: string;
   readonly command: string;
   /** The packed payloads, one per job. */
   readonly payloads: readonly Uint8Array[];
-  readonly submittedBy: string;
   /** The event that the jobs receive, if their command is `handle`. Null: they have another command. */
   readonly event: EntryEvent | null;
   /** Whether callers wait: then a JobSettled follows for each job when the job has settled. */
   readonly watch?: boolean;
-  readonly idempotency?: IdempotencyKey;
-  readonly options?: CallOptions;
-  /** Present for a rerun; `payloads` then has a single payload. Absent: the jobs are not reruns. */
-  readonly source?: RerunSource;
-} & ScheduledWork;
+};
 /** From the main thread: new jobs. Answered with a SubmitJobsReply. */
 export type SubmitJobs = NewCalls & { readonly kind: 'submit'; readonly replyTo: ReplyTo };
 
@@ -78,20 +84,16 @@ export type SubmitBatch = Omit<NewCalls, 'payloads' | 'watch' | 'source'> & {
 };
 
 /** A run that a call, a delivery, a schedule or a rerun starts. */
-export type NewRun = {
+export type NewRun = NewWork & {
   readonly pipeline: string;
   /** The packed payload, a map. */
   readonly payload: Uint8Array;
-  readonly submittedBy: string;
   /**
    * The event of a delivery or of a schedule. For a rerun: the event that started the original run. Absent: a call starts the run, or
    * started the original run.
    */
   readonly event?: EntryEvent;
-  readonly idempotency?: IdempotencyKey;
-  readonly options?: CallOptions;
-  readonly source?: RerunSource;
-} & ScheduledWork;
+};
 
 /** Why new work is refused. The reasons up to `stopping` are temporary. */
 export const refusals = [

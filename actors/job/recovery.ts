@@ -1,5 +1,6 @@
 // Reads the unsettled jobs from the store after the actors have started, some in each turn. Jobs that have been read can already run.
 
+import { keyAfter } from '../../runtime/bytes.ts';
 import { jobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { AdoptedBlock } from './adoption.ts';
@@ -47,7 +48,7 @@ export class Recovery {
     for (const { key, value } of this.#state.reader.scan('open', range)) {
       if (count > 0 && turn.isSpent) return;
       count++;
-      this.#from = Buffer.concat([key, Buffer.of(0)]);
+      this.#from = keyAfter(key);
       const name = keyText(key);
       if (this.#adopted.has(name)) continue;
       const open = this.#state.setAside.read('open', key, () => OpenBlock.decode(name, value));

@@ -4,6 +4,7 @@
 import { blockOf, indexOf, type JobId, jobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { blame } from '../failed-record.ts';
+import { writeBlock } from './job-acceptor.ts';
 import type { JobState } from './job-state.ts';
 import type { EndedRun } from './protocol.ts';
 import { errorOf } from './records/attempt.ts';
@@ -11,8 +12,6 @@ import { BlockBuilder, blockBytesMax } from './records/block.ts';
 import { type JobGroup, pipelinePlugin } from './records/job.ts';
 import { findOpen, type KeyText, keyText, OpenBlock } from './records/open.ts';
 import { areSameOptions, areTimed, isLater } from './records/options.ts';
-import { putTagged } from './records/tags.ts';
-import { writeTree } from './records/tree.ts';
 
 /** The maximum number of runs in a block. It is low, because a single open run keeps the other runs of its block from being pruned. */
 export const runsPerBlockMax = 64;
@@ -101,11 +100,7 @@ export class RunJobs {
 
   #close(turn: Turn, { builder, ended, isDelayed }: NewBlock): void {
     const { key, plugin, command, count } = builder;
-    turn.batch.put('blocks', key, builder.encode());
-    writeTree(turn.batch, key, builder);
-    if (builder.tagged > 0) putTagged(turn.batch, key, builder.tagged);
-    this.#state.completions.accepted(turn.batch, builder);
-    const open = new OpenBlock(keyText(key), plugin, command, count);
+    const open = writeBlock(this.#state, turn, builder);
     open.sentUs = turn.nowUs;
     if (isDelayed) {
       open.delayAll();

@@ -3,14 +3,13 @@
 import type { Config } from '../../config/config.ts';
 import { nextDue } from '../../runtime/calendar/recurrence.ts';
 import { formatId, type JobId } from '../../runtime/ids.ts';
-import { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Actor, Turn } from '../../runtime/turn.ts';
 import type { Observed, PlainObservation } from '../hub/protocol.ts';
 import type { IdempotencyStore, SubmitReply } from '../job/protocol.ts';
 import type { TerminalStatus } from '../job/records/job.ts';
 import { backfill } from './backfill.ts';
 import { DueHeap } from './due-heap.ts';
-import { Firer, type FiringPorts } from './firer.ts';
+import { Firer, type FiringPorts, msOf } from './firer.ts';
 import type { OpenSchedule } from './open-schedule.ts';
 import { fireTime, nextFireTime, type Passed, planOf } from './plan.ts';
 import type { EndedJob, PauseSchedule, RunSchedule, ScheduleMessage, ScheduleReply } from './protocol.ts';
@@ -30,7 +29,6 @@ export const removedKeptMs = 30 * 86_400_000;
 export type ScheduleActorOptions = Omit<FiringPorts, 'follow' | 'observe'> & {
   readonly config: Config;
   readonly jobs: FiringPorts['jobs'] & { readonly idempotency: IdempotencyStore };
-  readonly setAside?: SetAside;
   /** When the service started, in ms. Occurrences whose time to fire was before this time count as missed if they have not fired. */
   readonly startedMs: number;
   /** Requests the message `alarm` at this time, or earlier; null: no message. A new request replaces the previous one. */
@@ -50,7 +48,7 @@ export type ScheduleActor = Actor & {
 };
 
 export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor {
-  const { reader, jobs, pipeline, startedMs, self, setAside = new SetAside() } = options;
+  const { reader, jobs, pipeline, startedMs, self, setAside } = options;
   const schedules: Map<string, OpenSchedule> = loadSchedules(reader, setAside);
   const due = new DueHeap<OpenSchedule>();
   const touched = new Set<OpenSchedule>();
@@ -70,7 +68,7 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
   const observe = (type: PlainObservation['type'], turn: Turn, fields: PlainObservation['fields']): void => {
     observations.push({ kind: 'plain', type, atUs: turn.nowUs, fields });
   };
-  const firer = new Firer({ reader, setAside: options.setAside, jobs, pipeline, follow, observe });
+  const firer = new Firer({ reader, setAside, jobs, pipeline, follow, observe });
 
   function follow(schedule: OpenSchedule, job: JobId, begins: boolean, isOccurrence: boolean): void {
     jobsOf.set(formatId(job), { schedule, isOccurrence });
@@ -387,10 +385,6 @@ export function startScheduleActor(options: ScheduleActorOptions): ScheduleActor
       setAlarm(turn);
     },
   };
-}
-
-function msOf({ nowUs }: Turn): number {
-  return Math.floor(nowUs / 1_000);
 }
 
 /** The number of failures in a row after a job has ended with this status. A cancelled job leaves the number unchanged. */

@@ -4,7 +4,7 @@ import { nextDue } from '../../runtime/calendar/recurrence.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { Refusal } from '../job/protocol.ts';
-import type { Firer } from './firer.ts';
+import { type Firer, msOf } from './firer.ts';
 import type { OpenSchedule } from './open-schedule.ts';
 import type { BackfillPlace, BackfillReport } from './protocol.ts';
 import { type FiredRange, firedRanges, hasFired } from './records/fired.ts';
@@ -30,7 +30,7 @@ export function backfill({ reader, firer, turn, schedule, plan, cursor, left }: 
     originMs: record.originMs,
   };
   const most = Math.min(left, backfilledPerTurnMax);
-  const untilMs = Math.min(plan.toMs, pastUntilMs(record, Math.floor(turn.nowUs / 1_000)));
+  const untilMs = Math.min(plan.toMs, pastUntilMs(record, msOf(turn)));
   const ranges = [...firedRanges(reader, id, untilMs + 1), ...firer.addedTo(schedule)];
   let lastMs = cursor === null ? plan.fromMs - 1 : dueOf(cursor);
   let done = 0;

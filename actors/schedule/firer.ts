@@ -16,7 +16,7 @@ import type { OpenSchedule } from './open-schedule.ts';
 import { fireTime } from './plan.ts';
 import { type ScheduledJobs, scheduleOrigin } from './protocol.ts';
 import { dropOldest, type FiredRange, firedKey, putFired, readFired } from './records/fired.ts';
-import { type PassReason, queueMax, type ScheduleRecord, textOf } from './records/schedule.ts';
+import { type Firing, type PassReason, queueMax, type ScheduleRecord, textOf } from './records/schedule.ts';
 
 export type FiringPorts = {
   readonly reader: Reader;
@@ -53,14 +53,17 @@ export class Firer {
     const { record } = schedule;
     const definition = schedule.definition!;
     const waits = this.#whyNot(definition, schedule);
-    if (waits === 'queue') return this.#accept(turn, schedule, dueMs, false);
+    if (waits === 'queue') return this.start(turn, schedule, dueMs, false);
     if (waits) {
-      this.#skip(turn, schedule, dueMs, waits);
+      schedule.pass({ firstMs: dueMs, lastMs: dueMs, count: 1 }, waits, msOf(turn));
+      const fields = { schedule: schedule.id, due_at: textOf(dueMs), reason: waits };
+      this.#ports.observe('schedule.skipped', turn, fields);
       return null;
     }
     const { last, isRunning } = record;
     const refused = this.start(turn, schedule, dueMs);
-    if (!refused && isRunning && last && definition.ifRunning === 'replace') this.#replace(turn, schedule.id, last);
+    if (!refused && isRunning && last && definition.ifRunning === 'replace')
+      this.#ports.jobs.cancel([last], cancelOf(turn, schedule.id, 'replaced by a newer occurrence'), turn);
     return refused;
   }
 
@@ -78,26 +81,18 @@ export class Firer {
     }
   }
 
-  /** Starts the job of an occurrence. Not null: the job was refused. */
-  start(turn: Turn, schedule: OpenSchedule, dueMs: number): RefusedWork | null {
-    return this.#accept(turn, schedule, dueMs, true);
-  }
-
-  /** Accepts the job of an occurrence. `begins` false: the job waits in the queue of the schedule. */
-  #accept(turn: Turn, schedule: OpenSchedule, dueMs: number, begins: boolean): RefusedWork | null {
+  /** Starts the job of an occurrence. `begins` false: the job waits in the queue of the schedule. Not null: the job was refused. */
+  start(turn: Turn, schedule: OpenSchedule, dueMs: number, begins = true): RefusedWork | null {
     const missed = schedule.missedBefore(dueMs);
     const reply = this.submit(turn, schedule, dueMs, missed, begins ? 'begins' : 'queued');
     if (reply.kind === 'refused') return reply;
     const job = Buffer.from(reply.id);
-    const firedMs = Math.floor(turn.nowUs / 1_000);
+    const firedMs = msOf(turn);
     const { lastDueMs, queue } = schedule.record;
     const next = begins ? { last: job, isRunning: true } : { queue: [...queue, { dueMs, job }] };
     schedule.change({ lastDueMs: Math.max(lastDueMs, dueMs), ...next });
     const lateMs = Math.max(0, firedMs - fireTime({ definition: schedule.definition! }, dueMs));
-    schedule.add({ kind: 'fired', dueMs, firedMs, job, status: null, missed, lateMs });
-    this.#note(turn, schedule, dueMs);
-    this.#ports.follow(schedule, job, begins, true);
-    this.#observeFired(turn, schedule, dueMs, firedMs, missed, lateMs, job);
+    this.#fired(turn, schedule, { kind: 'fired', dueMs, firedMs, job, status: null, missed, lateMs }, begins);
     return null;
   }
 
@@ -106,11 +101,25 @@ export class Firer {
     const reply = this.submit(turn, schedule, null, 0, 'by_hand', idempotency);
     if (reply.kind === 'refused') return reply;
     const job = Buffer.from(reply.id);
-    const firedMs = Math.floor(turn.nowUs / 1_000);
-    schedule.add({ kind: 'fired', dueMs: null, firedMs, job, status: null, missed: 0 });
-    this.#ports.follow(schedule, job, true, false);
-    this.#observeFired(turn, schedule, null, firedMs, 0, null, job);
+    this.#fired(
+      turn,
+      schedule,
+      { kind: 'fired', dueMs: null, firedMs: msOf(turn), job, status: null, missed: 0 },
+      true,
+    );
     return reply;
+  }
+
+  /** Records and reports a firing, and makes the schedule actor follow its job. */
+  #fired(turn: Turn, schedule: OpenSchedule, firing: Extract<Firing, { kind: 'fired' }>, begins: boolean): void {
+    const { dueMs, firedMs, job, missed, lateMs = null } = firing;
+    schedule.add(firing);
+    if (dueMs !== null) this.#note(turn, schedule, dueMs);
+    this.#ports.follow(schedule, job, begins, dueMs !== null);
+    const due_at = dueMs === null ? null : textOf(dueMs);
+    const fired_at = textOf(firedMs);
+    const fields = { schedule: schedule.id, job_id: formatId(job), due_at, fired_at, late_ms: lateMs, missed };
+    this.#ports.observe('schedule.fired', turn, fields);
   }
 
   /** Submits a job. If a pause of the target refuses calls, a job started by hand is refused; any other job is accepted, and waits. */
@@ -125,7 +134,7 @@ export class Firer {
     const { target, tags } = definition!;
     const { jobs, pipeline } = this.#ports;
     const submittedBy = scheduleOrigin(id);
-    const fired_at = textOf(Math.floor(turn.nowUs / 1_000));
+    const fired_at = textOf(msOf(turn));
     const context = pack({ schedule: { id, due_at: dueMs === null ? null : textOf(dueMs), fired_at, missed } });
     const event = { type: `schedule.${id}`, source: submittedBy };
     const options = { ...(tags && { tags: tagsOf(tags) }), ...(how === 'queued' && { runAtUs: whenReleasedUs }) };
@@ -149,28 +158,15 @@ export class Firer {
     return jobs.isPaused(target.plugin, target.command);
   }
 
-  #skip(turn: Turn, schedule: OpenSchedule, dueMs: number, reason: PassReason): void {
-    schedule.pass({ firstMs: dueMs, lastMs: dueMs, count: 1 }, reason, Math.floor(turn.nowUs / 1_000));
-    this.#ports.observe('schedule.skipped', turn, { schedule: schedule.id, due_at: textOf(dueMs), reason });
-  }
-
   /** Cancels the jobs that wait in the queue of a schedule that is off. False: some jobs remain for a later turn. */
   endQueue(turn: Turn, schedule: OpenSchedule): boolean {
     const { id, record } = schedule;
-    const cancel = cancelOf(
-      turn,
-      id,
-      record.removedMs === null ? 'the schedule is disabled' : 'the schedule was removed',
-    );
+    const reason = record.removedMs === null ? 'the schedule is disabled' : 'the schedule was removed';
+    const cancel = cancelOf(turn, id, reason);
     const jobs = record.queue.flatMap(({ job }) => job ?? []);
     const handled = new Set(jobs.slice(0, this.#ports.jobs.cancel(jobs, cancel, turn)));
     schedule.change({ queue: record.queue.filter(({ job }) => job === null || !handled.has(job)) });
     return handled.size === jobs.length;
-  }
-
-  #replace(turn: Turn, id: string, last: JobId): void {
-    const cancel = cancelOf(turn, id, 'replaced by a newer occurrence');
-    this.#ports.jobs.cancel([last], cancel, turn);
   }
 
   /**
@@ -217,31 +213,16 @@ export class Firer {
     schedule.change({ knownMs: Math.max(record.knownMs, dropped.lastMs) });
   }
 
-  #observeFired(
-    turn: Turn,
-    { id }: OpenSchedule,
-    dueMs: number | null,
-    firedMs: number,
-    missed: number,
-    lateMs: number | null,
-    job: JobId,
-  ): void {
-    const fields = {
-      schedule: id,
-      job_id: formatId(job),
-      due_at: dueMs === null ? null : textOf(dueMs),
-      fired_at: textOf(firedMs),
-      late_ms: lateMs,
-      missed,
-    };
-    this.#ports.observe('schedule.fired', turn, fields);
-  }
-
   close(): void {
     this.#ranges.clear();
     this.#added.clear();
     this.#removed.clear();
   }
+}
+
+/** The time of the turn in whole ms. */
+export function msOf({ nowUs }: Turn): number {
+  return Math.floor(nowUs / 1_000);
 }
 
 /** Whether the range has the recurrence of the schedule. A reload may have changed the recurrence of the schedule. */

@@ -2,6 +2,7 @@
 //
 // With an export, all records of a pruning are verified, and are on disk in a complete file, before the first one is removed. So a
 // crash during the removal loses no record. Each commit that removes records adds an audit record about the removal.
+import { hexOf } from '../../runtime/bytes.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { ReplyTo, Turn } from '../../runtime/turn.ts';
 import type { PruneAudit, PruneEvent, VaultReply } from './protocol.ts';
@@ -109,7 +110,7 @@ export class AuditPruning {
   #begin(vault: Vault, job: PruneJob, turn: Turn): void {
     const { auditBase: after = auditStart, auditEnd } = vault.keyring;
     const directory = this.#options.exportDirectory();
-    const mark = Buffer.from(this.#options.random(6)).toString('hex');
+    const mark = hexOf(this.#options.random(6));
     this.#job = {
       ...job,
       // Records that are written during the pruning are kept.

@@ -7,6 +7,7 @@ import { findFailure, hasFingerprint, jobsOfFailure } from '../../actors/index/v
 import { jobsWithWords } from '../../actors/index/views/jobs-with-words.ts';
 import type { StoredAttempt } from '../../actors/job/records/attempt.ts';
 import { newestCommitUs } from '../../actors/job/records/journal.ts';
+import { endOfIds } from '../../actors/job/records/list-indexes.ts';
 import type { NameTable } from '../../actors/job/records/name-table.ts';
 import { rerunsOf } from '../../actors/job/records/reruns.ts';
 import { filterJobs } from '../../actors/job/views/filtered-jobs.ts';
@@ -15,15 +16,12 @@ import { entryFilter } from '../../actors/job/views/log-listing.ts';
 import type { HasAttempt } from '../../actors/job/views/range-listing.ts';
 import { listWithin } from '../../actors/job/views/tree-listing.ts';
 import { unsuccessfulIds } from '../../actors/job/views/unsuccessful.ts';
-import { type JobId, jobIdBytes } from '../../runtime/ids.ts';
+import type { JobId } from '../../runtime/ids.ts';
 import type { Sliced } from '../../runtime/slices.ts';
 import type { IndexTable, Reader } from '../../runtime/store/store.ts';
 
 /** If the index may name more jobs than this, the index is not used, and all jobs that may match are examined. */
 export const candidatesMax = 20_000;
-
-/** As the end of the previous page: there was none. */
-export const endOfIds = Buffer.alloc(jobIdBytes, 0xff);
 
 /** A filter with a fingerprint, words of the last error, or both. `error` null: no words. */
 export type ErrorSearch = { readonly filter: JobFilter; readonly error: string | null; readonly limit: number };

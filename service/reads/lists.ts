@@ -5,6 +5,7 @@ import { textsOf } from '../../actors/index/records/texts.ts';
 import { matchesTexts, parseQuery } from '../../actors/index/records/words.ts';
 import { isBlank, type SearchResult, search } from '../../actors/index/views/search.ts';
 import { isBefore } from '../../actors/job/records/journal.ts';
+import { endOfIds } from '../../actors/job/records/list-indexes.ts';
 import { NameTable } from '../../actors/job/records/name-table.ts';
 import { rerunsOf } from '../../actors/job/records/reruns.ts';
 import { filterJobs } from '../../actors/job/views/filtered-jobs.ts';
@@ -22,7 +23,7 @@ import { listNarrowed } from '../../actors/job/views/narrowed-listing.ts';
 import { type JobId, parseId } from '../../runtime/ids.ts';
 import type { Sliced } from '../../runtime/slices.ts';
 import type { IndexTable, Reader } from '../../runtime/store/store.ts';
-import { endOfIds, listByError } from './error-list.ts';
+import { listByError } from './error-list.ts';
 import type { LogPage, LogsQuery } from './reads.ts';
 import { listByTags } from './tag-list.ts';
 

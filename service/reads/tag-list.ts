@@ -4,7 +4,6 @@
 import { taggedUpTo } from '../../actors/index/records/tags.ts';
 import {
   countListed,
-  endOfBlocks,
   indexedBlocks,
   listedBlocks,
   startOfBlocks,
@@ -12,6 +11,7 @@ import {
 } from '../../actors/index/views/tagged-jobs.ts';
 import { keysOf } from '../../actors/job/records/accepted.ts';
 import { type Block, groupEnd } from '../../actors/job/records/block.ts';
+import { endOfBlocks, endOfIds } from '../../actors/job/records/list-indexes.ts';
 import { hasTags } from '../../actors/job/records/tags.ts';
 import { BlockCache } from '../../actors/job/views/block-cache.ts';
 import { countedMax, type JobFilter, type JobPage } from '../../actors/job/views/job-page.ts';
@@ -21,7 +21,6 @@ import { keyAfter } from '../../runtime/bytes.ts';
 import { type BlockKey, blockOf, type JobId } from '../../runtime/ids.ts';
 import type { Sliced } from '../../runtime/slices.ts';
 import type { IndexTable, Reader } from '../../runtime/store/store.ts';
-import { endOfIds } from './error-list.ts';
 
 /** The maximum number of blocks that a list reads because the index lacks them. The index is rarely this far behind. */
 export const unindexedBlocksMax = 1_000;
@@ -70,7 +69,7 @@ function* tailOf(
   indexedTo: BlockKey,
   max: number,
 ): Sliced<{ readonly from: BlockKey; readonly unindexed: number }> {
-  let from = endOfBlocks;
+  let from: BlockKey = endOfBlocks;
   let read = 0;
   for (const block of listedBlocks(ledger, 'down', indexedTo, endOfBlocks)) {
     if (block === null) yield;

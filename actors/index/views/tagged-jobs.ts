@@ -21,9 +21,8 @@ export type Direction = 'up' | 'down';
  */
 export type TaggedBlock = { readonly key: BlockKey; readonly ranges: readonly number[] | null };
 
-/** `startOfBlocks` is below every block key, and `endOfBlocks` is above every block key. */
+/** Below every block key. */
 export const startOfBlocks: BlockKey = Buffer.alloc(blockKeyBytes);
-export const endOfBlocks: BlockKey = Buffer.alloc(blockKeyBytes, 0xff);
 
 /** The indexed blocks between `from` (inclusive) and `to` (exclusive) with jobs that have all of the tags. The caller can pause at each null. */
 export function* indexedBlocks(

@@ -6,6 +6,7 @@ import { blockOf, type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { packedEmpty } from '../../../runtime/packing.ts';
 import type { Turn } from '../../../runtime/turn.ts';
 import type { FireBackfill } from '../../schedule/protocol.ts';
+import { writeBlock } from '../job-acceptor.ts';
 import type { JobState } from '../job-state.ts';
 import type {
   ActionStep,
@@ -31,7 +32,8 @@ import {
 import { BlockBuilder, findBlock } from '../records/block.ts';
 import { type Cancel, cancelText, putNote } from '../records/cancel.ts';
 import { headgatePlugin, rootGroup } from '../records/job.ts';
-import { keyText, OpenBlock } from '../records/open.ts';
+import { idsIn } from '../records/list-indexes.ts';
+import { keyText } from '../records/open.ts';
 import { type Pause, pauseText } from '../records/pause.ts';
 import type { ApplyOperation } from './operations.ts';
 
@@ -82,24 +84,15 @@ export class Actions {
   }
 
   #createJob(turn: Turn, command: string, submittedBy: string, payload: Uint8Array): JobId {
-    const { blockKeys, completions, observations } = this.#state;
-    const builder = new BlockBuilder(
-      blockKeys.next(Math.floor(turn.nowUs / 1000)),
-      headgatePlugin,
-      command,
-      turn.nowUs,
-    );
-    const id = builder.add(
-      payload,
-      { ...rootGroup, depth: 1, submittedBy, event: null, context: packedEmpty, options: null },
-      false,
-    );
-    turn.batch.put('blocks', builder.key, builder.encode());
-    completions.accepted(turn.batch, builder);
-    const open = new OpenBlock(keyText(builder.key), headgatePlugin, command, 1);
+    const { blockKeys, observations } = this.#state;
+    const key = blockKeys.next(Math.floor(turn.nowUs / 1000));
+    const builder = new BlockBuilder(key, headgatePlugin, command, turn.nowUs);
+    const group = { ...rootGroup, depth: 1, submittedBy, event: null, context: packedEmpty, options: null };
+    const id = builder.add(payload, group, false);
+    const open = writeBlock(this.#state, turn, builder);
     open.next = 1;
     open.sentUs = turn.nowUs;
-    turn.batch.put('open', builder.key, open.encode());
+    turn.batch.put('open', key, open.encode());
     observations.job('job.enqueued', turn.nowUs, headgatePlugin, command, id);
     observations.job('action.started', turn.nowUs, headgatePlugin, command, id);
     return id;
@@ -216,12 +209,6 @@ export class Actions {
 
 function isSame(a: JobId | null, b: JobId | null): boolean {
   return a === null || b === null ? a === b : Buffer.compare(a, b) === 0;
-}
-
-function idsIn(bytes: Uint8Array): JobId[] {
-  const ids: JobId[] = [];
-  for (let at = 0; at < bytes.length; at += jobIdBytes) ids.push(Buffer.from(bytes.subarray(at, at + jobIdBytes)));
-  return ids;
 }
 
 /** The progress after these outcomes. `outcomes[k]` is the outcome for `ids[k]`; the last ids may have no outcome. */

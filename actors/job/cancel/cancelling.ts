@@ -2,6 +2,7 @@
 // records the cancel or, if recovery has not read its block yet, when recovery reads the block. The waiting jobs of a cancelled run
 // may take several turns to end: a limited number ends in each.
 
+import { keyAfter } from '../../../runtime/bytes.ts';
 import { type BlockKey, blockOf, indexOf, type JobId, jobId, keyBeforeTurnOf } from '../../../runtime/ids.ts';
 import { readable } from '../../../runtime/store/set-aside.ts';
 import type { Turn } from '../../../runtime/turn.ts';
@@ -15,6 +16,7 @@ import type { OperationOutcome } from '../records/action.ts';
 import { findBlock } from '../records/block.ts';
 import { type Cancel, cancelText, groupIn } from '../records/cancel.ts';
 import { headgatePlugin, pipelinePlugin, type Status } from '../records/job.ts';
+import { endOfBlocks } from '../records/list-indexes.ts';
 import { findOpen, keyText, type OpenBlock } from '../records/open.ts';
 import { rangesOf } from '../records/tree.ts';
 import { BlockCache, twoBlocks } from '../views/block-cache.ts';
@@ -25,8 +27,6 @@ import { endWaiting, type JobsToEnd } from './cancelled-jobs.ts';
 /** The maximum number of jobs that the walks of one turn examine. */
 const examinedPerTurnMax = 16_384;
 const blocksPerScan = 16;
-/** Greater than every block key. */
-const afterBlocks = Buffer.alloc(12, 0xff);
 
 /**
  * The default options of `cancelRun`. `detached`: whether the cancel is detached (detached-cancels.ts). `force`: whether the run is stopped even
@@ -286,7 +286,7 @@ export class Cancelling {
     const { reader, setAside } = this.#state;
     const root = setAside.read('blocks', blockOf(run), () => groupIn(reader, run))?.root ?? run;
     const block = blockOf(run);
-    this.#walkThrough(keyText(root), root, block, afterBlocks);
+    this.#walkThrough(keyText(root), root, block, endOfBlocks);
     // The turn that accepted the run may have put jobs of it into older blocks. Another walk finds them, so that the first one does not go back.
     this.#walkThrough(earlyName(root), root, keyBeforeTurnOf(block), block);
   }
@@ -344,7 +344,7 @@ export class Cancelling {
       }
       const open = this.#state.open.get(keyText(key));
       if (open && !wanted.has(open)) this.#state.releaseLoaded(open);
-      walk.from = Buffer.concat([entry.key, Buffer.of(0)]);
+      walk.from = keyAfter(entry.key);
       walk.index = 0;
     }
     return entries.length < blocksPerScan;

@@ -1,4 +1,5 @@
 // Finds the exempt jobs (exempt.ts) that wait in held lanes, and moves them to the quarantine.
+import { keyAfter } from '../../../runtime/bytes.ts';
 import { blockKeyBytes, blockOf, indexOf, type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { Turn } from '../../../runtime/turn.ts';
 import { readRunDeadlineKey } from '../../pipeline/records/run-deadline.ts';
@@ -7,6 +8,7 @@ import type { JobState } from '../job-state.ts';
 import { firstAttempt } from '../open-attempt.ts';
 import { findBlock, groupOf } from '../records/block.ts';
 import { keyText, type OpenBlock } from '../records/open.ts';
+import { treeRange } from '../records/tree.ts';
 import { isExempt } from './exempt.ts';
 
 /** The maximum number of deadlines that one call of `step` reads. */
@@ -14,8 +16,6 @@ const runsPerTurnMax = 256;
 
 /** Less than every key in the table `run_deadlines`. */
 const start = Buffer.of(0);
-/** Greater than every block key. */
-const afterBlocks = Buffer.alloc(blockKeyBytes, 0xff);
 
 /** Finds jobs that wait in held lanes but are exempt from the pause of the service. For instance, they were queued before the pause began. */
 export class ExemptJobs {
@@ -55,7 +55,7 @@ export class ExemptJobs {
       const found = readRunDeadlineKey(key);
       const sinceUs = found?.deadline[1] === 'phase' ? openRuns.exemptSince(found.run) : null;
       if (sinceUs !== null) this.#exempt(turn, found!.run, sinceUs);
-      this.#from = Buffer.concat([key, Buffer.of(0)]);
+      this.#from = keyAfter(key);
       if (turn.isSpent) return;
     }
     if (keys.length < runsPerTurnMax) this.#from = null;
@@ -72,7 +72,7 @@ export class ExemptJobs {
     const root = groupOf(block, indexOf(run)).group.root ?? run;
     const from = Buffer.concat([root, Buffer.alloc(blockKeyBytes)]);
     from.writeUIntBE(Math.floor(sinceUs / 1000), jobIdBytes, 6);
-    for (const key of state.reader.keys('tree', { from, to: Buffer.concat([root, afterBlocks]) })) {
+    for (const key of state.reader.keys('tree', { ...treeRange(root), from })) {
       const open = state.open.get(keyText(key.subarray(jobIdBytes)));
       if (open) this.#exemptJobsOf(turn, open);
     }

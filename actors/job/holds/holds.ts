@@ -1,7 +1,7 @@
 // The holds other than pauses: which lanes and commands are held, since when, and which holds have lasted too long. Only holds that
 // have jobs are stored.
 
-import { SetAside } from '../../../runtime/store/set-aside.ts';
+import type { SetAside } from '../../../runtime/store/set-aside.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import type { Turn } from '../../../runtime/turn.ts';
 import type { Lane } from '../dispatch/lane.ts';
@@ -17,7 +17,7 @@ export class Holds {
   readonly #known = new Map<string, Hold>();
   readonly #reader: Reader;
 
-  constructor(reader: Reader, sources: HoldSources, setAside = new SetAside()) {
+  constructor(reader: Reader, sources: HoldSources, setAside: SetAside) {
     this.#reader = reader;
     this.#sources = sources;
     for (const { key, value } of reader.scan('holds', {})) {

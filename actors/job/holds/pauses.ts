@@ -1,6 +1,6 @@
 // The pauses that have not ended. While there are none, a check costs one comparison.
 
-import { SetAside } from '../../../runtime/store/set-aside.ts';
+import type { SetAside } from '../../../runtime/store/set-aside.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import type { Turn } from '../../../runtime/turn.ts';
 import type { Lane, Probe } from '../dispatch/lane.ts';
@@ -25,7 +25,7 @@ export class Pauses {
   /** By the key of a pause whose breaker is half open: when the pause expired, in µs. */
   readonly #probing = new Map<string, number>();
 
-  constructor(reader: Reader, setAside = new SetAside()) {
+  constructor(reader: Reader, setAside: SetAside) {
     for (const { key, value } of reader.scan('pauses', {})) {
       const pause = setAside.read('pauses', key, () => decodePause(key, value));
       if (pause) this.#known.set(pauseKey(pause), pause);

@@ -102,16 +102,11 @@ export function readCancelKey(key: Uint8Array): { readonly id: JobId; readonly k
 
 /** The mark of this job, otherwise its note. Null: the job has neither. */
 export function cancelOfJob(reader: Reader, id: JobId): Cancel | null {
-  return markOf(reader, id) ?? noteOf(reader, id);
+  return find(reader, marks, id) ?? find(reader, notes, id);
 }
 
-function markOf(reader: Reader, id: JobId): Cancel | null {
-  const bytes = reader.get('cancels', keyOf(marks, id));
-  return bytes ? decodeCancel(bytes) : null;
-}
-
-function noteOf(reader: Reader, id: JobId): Cancel | null {
-  const bytes = reader.get('cancels', keyOf(notes, id));
+function find(reader: Reader, kind: number, id: JobId): Cancel | null {
+  const bytes = reader.get('cancels', keyOf(kind, id));
   return bytes ? decodeCancel(bytes) : null;
 }
 
@@ -137,7 +132,7 @@ export function cancelAround(reader: Reader, block: Block, index: number, isOpen
     if (!isInside && phase === 'finally') return null;
     const above = run ?? starterOf(reader, group);
     if (above === null) return null;
-    const cancel = isInside ? cancelOfRun(reader, above, phase, createdUs, isOpen) : detachedOf(reader, above);
+    const cancel = isInside ? cancelOfRun(reader, above, phase, createdUs, isOpen) : find(reader, detached, above);
     if (cancel) return cancel;
     if (phase === 'finally') return null;
     const next = findBlock(reader, above);
@@ -149,9 +144,9 @@ export function cancelAround(reader: Reader, block: Block, index: number, isOpen
 
 /** The cancel of a run, as far as it applies to a job of the run. `phase`, `createdUs` and `isOpen` describe the job. */
 function cancelOfRun(reader: Reader, run: JobId, phase: JobGroup['phase'], createdUs: number, isOpen: boolean) {
-  const mark = markOf(reader, run);
+  const mark = find(reader, marks, run);
   if (mark || (isOpen && phase !== undefined)) return mark;
-  const note = noteOf(reader, run);
+  const note = find(reader, notes, run);
   const isOfEarlierPart = note !== null && phase !== undefined && note.atUs < createdUs;
   return isOfEarlierPart ? null : note;
 }
@@ -159,11 +154,6 @@ function cancelOfRun(reader: Reader, run: JobId, phase: JobGroup['phase'], creat
 function hasDetached(reader: Reader): boolean {
   for (const _ of reader.keys('cancels', { from: Buffer.of(detached), limit: 1 })) return true;
   return false;
-}
-
-function detachedOf(reader: Reader, run: JobId): Cancel | null {
-  const bytes = reader.get('cancels', keyOf(detached, run));
-  return bytes ? decodeCancel(bytes) : null;
 }
 
 /** The group of the job. Null: the job is not stored. */

@@ -15,6 +15,19 @@ export function isHosted(plugin: string): boolean {
   return plugin !== pipelinePlugin && plugin !== headgatePlugin;
 }
 
+/** A filter by plugin and command. A null field sets no condition. */
+export type CommandFilter = { readonly plugin: string | null; readonly command: string | null };
+
+/** Whether the plugin and command match the filter. */
+export function matchesCommand(
+  filter: CommandFilter,
+  { plugin, command }: { readonly plugin: string; readonly command: string },
+): boolean {
+  return (
+    (filter.plugin === null || plugin === filter.plugin) && (filter.command === null || command === filter.command)
+  );
+}
+
 /** Every status of a job (docs/contract.md#statuses). */
 export const statuses = ['queued', 'running', 'succeeded', 'failed', 'timed_out', 'dead', 'cancelled'] as const;
 export type Status = (typeof statuses)[number];

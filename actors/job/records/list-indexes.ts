@@ -1,6 +1,19 @@
 // The keys of two tables from which jobs are listed: `by_command` has the blocks of each plugin and command, and `unsuccessful` has the jobs
 // that did not succeed.
+import { blockKeyBytes, type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { type Status, statuses } from './job.ts';
+
+/** Greater than every block key. */
+export const endOfBlocks = Buffer.alloc(blockKeyBytes, 0xff);
+/** Greater than every job id. */
+export const endOfIds = Buffer.alloc(jobIdBytes, 0xff);
+
+/** The ids in these bytes, which have 16 bytes per id. */
+export function idsIn(bytes: Uint8Array): JobId[] {
+  const ids: JobId[] = [];
+  for (let at = 0; at < bytes.length; at += jobIdBytes) ids.push(Buffer.from(bytes.subarray(at, at + jobIdBytes)));
+  return ids;
+}
 
 /** The prefix of all keys of the plugin and command with this number (name-table.ts). */
 export function numberKey(number: number): Buffer {

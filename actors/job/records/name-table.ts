@@ -3,6 +3,7 @@
 
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import { countsKey } from './counts.ts';
+import { type CommandFilter, matchesCommand } from './job.ts';
 
 const kinds = { command: 0, submitter: 1 } as const;
 type NameKind = keyof typeof kinds;
@@ -50,6 +51,11 @@ export class NameTable {
     this.#submitters = texts.submitter;
     this.#known = texts.command.length + texts.submitter.length;
   }
+}
+
+/** The numbers of the commands that match the filter. */
+export function numbersOf({ commands }: NameTable, filter: CommandFilter): number[] {
+  return commands.filter(name => matchesCommand(filter, name)).map(({ number }) => number);
 }
 
 function readNames(reader: Reader): Record<NameKind, string[]> {

@@ -1,9 +1,11 @@
 // The table of reruns lists the reruns of each job. The group of a rerun (records/job.ts) refers back to the job. For a run, the table also
 // lists reruns of other jobs, if their payloads refer to values that the run has stored in `arrivals` (runtime/parted.ts).
+import { keyAfter } from '../../../runtime/bytes.ts';
 import { blockOf, type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { isParted, sectionsOf } from '../../../runtime/parted.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import type { Rerun, RerunFrom } from './job.ts';
+import { endOfIds } from './list-indexes.ts';
 
 /** The maximum number of a job's reruns that are listed. */
 export const rerunsListedMax = 100;
@@ -28,8 +30,6 @@ const namesPartsMark = 2;
 const takesOver = Uint8Array.of(reusesMark);
 /** The value for a job that is not a rerun of the run, but has a payload that refers to values that the run has stored. */
 const namesParts = Uint8Array.of(namesPartsMark);
-/** Greater than every job id. */
-export const afterIds = Buffer.alloc(16, 0xff);
 
 /** Records a rerun with this id. `payload`: the stored payload of the rerun. */
 export function writeRerun(batch: Batch, { of, from }: Rerun, id: JobId, payload: Uint8Array): void {
@@ -63,9 +63,9 @@ export function runsNamedIn(payload: Uint8Array): JobId[] {
   return [...runs.values()];
 }
 
-/** The reruns `from: failed` of the runs from `first` up to, not including, `end`. */
-export function* takersOver(reader: Reader, first: JobId, end: JobId): Iterable<JobId> {
-  for (const { key, value } of reader.scan('reruns', { from: first, to: end })) {
+/** The reruns `from: failed` of the run. */
+export function* takersOver(reader: Reader, run: JobId): Iterable<JobId> {
+  for (const { key, value } of reader.scan('reruns', { from: run, to: rerunKey(run, endOfIds) })) {
     if (rerunKind(value) === 'failed') yield Buffer.from(key.subarray(jobIdBytes));
   }
 }
@@ -122,7 +122,7 @@ export function* rerunsOf(
   direction: 'up' | 'down',
   least: Uint8Array = new Uint8Array(jobIdBytes),
 ): Iterable<JobId | null> {
-  let [from, to] = [rerunKey(of, least), rerunKey(of, afterIds)];
+  let [from, to] = [rerunKey(of, least), rerunKey(of, endOfIds)];
   for (;;) {
     const range = { from, to, reverse: direction === 'down', limit: rerunsPerScan };
     const entries = Array.from(reader.scan('reruns', range), ({ key, value }) => ({
@@ -133,7 +133,7 @@ export function* rerunsOf(
     if (entries.length < rerunsPerScan) return;
     const { key } = entries.at(-1)!;
     if (direction === 'down') to = key;
-    else from = Buffer.concat([key, Buffer.of(0)]);
+    else from = keyAfter(key);
     yield null;
   }
 }

@@ -1,6 +1,8 @@
 // The table of trees lists, for each root, the blocks that contain descendants of the root.
+import type { JobId } from '../../../runtime/ids.ts';
 import type { Batch } from '../../../runtime/store/store.ts';
 import { type Block, groupEnd } from './block.ts';
+import { endOfBlocks } from './list-indexes.ts';
 import { keyText } from './open.ts';
 
 /**
@@ -24,6 +26,11 @@ export function writeTree(batch: Batch, key: Uint8Array, block: Block): void {
   }
 }
 
+/** The key range of the entries of a root. */
+export function treeRange(root: JobId): { readonly from: Uint8Array; readonly to: Uint8Array } {
+  return { from: root, to: Buffer.concat([root, endOfBlocks]) };
+}
+
 export function encodeRanges(ranges: readonly number[]): Uint8Array {
   return Buffer.from(Uint32Array.from(ranges).buffer);
 }
@@ -34,4 +41,13 @@ export function rangesOf(value: Uint8Array): number[] {
   const ranges: number[] = [];
   for (let at = 0; at < value.length; at += 4) ranges.push(view.getUint32(at, true));
   return ranges;
+}
+
+/** The indexes in these ranges. */
+export function indexesIn(ranges: readonly number[]): number[] {
+  const indexes: number[] = [];
+  for (let pair = 0; pair < ranges.length; pair += 2) {
+    for (let index = ranges[pair]!; index < ranges[pair + 1]!; index++) indexes.push(index);
+  }
+  return indexes;
 }

@@ -3,17 +3,16 @@ import type { Dispatcher } from '../dispatch/dispatch.ts';
 import type { Lane } from '../dispatch/lane.ts';
 import type { JobState } from '../job-state.ts';
 import { firstAttempt } from '../open-attempt.ts';
-import { readyUs } from './lane-state.ts';
+import { readyUs, reportedLanes } from './lane-state.ts';
 import type { LedgerFigures } from './report-protocol.ts';
 
 export function figuresOf(state: JobState, dispatcher: Dispatcher, nowUs: number): LedgerFigures {
-  const lanes = [...state.lanes.values()].filter(lane => lane.instance || lane.queued > 0 || lane.running > 0);
   return {
     kind: 'ledger_figures',
     nowMs: nowUs / 1000,
     isFull: dispatcher.pause?.isDisk === true,
     utilization: Math.min(1, dispatcher.utilization(nowUs)),
-    lanes: lanes.map(lane => ({
+    lanes: reportedLanes(state).map(lane => ({
       plugin: lane.name,
       queued: lane.queued,
       running: lane.running,

@@ -11,6 +11,11 @@ import { breakerName } from '../records/pause.ts';
 import { storedTimes } from '../records/rescheduled.ts';
 import type { BreakerState, LaneHold, LaneState } from './queue-protocol.ts';
 
+/** The lanes of configured plugins, and other lanes that have jobs. */
+export function reportedLanes({ lanes }: JobState): Lane[] {
+  return [...lanes.values()].filter(lane => lane.instance || lane.queued > 0 || lane.running > 0);
+}
+
 export function laneState(state: JobState, lane: Lane): LaneState {
   const { name, running, queued, held, instance, isIsolated } = lane;
   return {

@@ -7,7 +7,7 @@ import { reusedKey, writeLostJob } from '../../pipeline/records/reuse.ts';
 import { type Block, groupOf } from '../records/block.ts';
 import type { JobGroup } from '../records/job.ts';
 import { keyText } from '../records/open.ts';
-import { afterIds, rerunKey, takersOver } from '../records/reruns.ts';
+import { takersOver } from '../records/reruns.ts';
 import { BlockCache, twoBlocks } from '../views/block-cache.ts';
 
 /** Collects the runs that lose jobs in one turn. */
@@ -47,7 +47,7 @@ export class LostJobs {
     // If the run has been pruned, the run that called it has been pruned, too: a called run is pruned after its caller.
     if (!group) return;
     if (!this.#lost.has(name)) this.#lost.set(name, { run, job });
-    for (const taker of takersOver(this.#reader, run, rerunKey(run, afterIds))) {
+    for (const taker of takersOver(this.#reader, run)) {
       const root = this.#groupOf(taker)?.root ?? taker;
       if (this.#reader.peek('reused', reusedKey(root, key)) !== undefined) this.#lose(taker, key, job, seen);
     }

@@ -1,5 +1,6 @@
 // The times of jobs: when delayed jobs run, when jobs expire, and when their deadlines pass. For a block without times, a lookup costs
 // one comparison. Timers stay in the store; memory has only the time of the next timer.
+import { keyAfter } from '../../../runtime/bytes.ts';
 import { earlier } from '../../../runtime/clock.ts';
 import { type BlockKey, blockKeyBytes, type JobId, jobId } from '../../../runtime/ids.ts';
 import type { SetAside } from '../../../runtime/store/set-aside.ts';
@@ -128,7 +129,7 @@ export class JobTimesTable {
         if (timer) yield timer;
       }
       if (page.length < timersPerScan) return;
-      from = Buffer.concat([page.at(-1)!.key, Buffer.of(0)]);
+      from = keyAfter(page.at(-1)!.key);
     }
   }
 

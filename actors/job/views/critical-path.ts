@@ -3,21 +3,15 @@
 import type { JobId } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Status } from '../records/job.ts';
-import { keyOf, type StepName } from './timeline.ts';
+import { keyOf, type StepName, type TimedJob } from './timeline.ts';
 
 /** The maximum number of jobs of a critical path that are read. The beginning of a longer path is missing. */
 export const pathJobsMax = 1_000;
 
 /** An ended job that may be part of the path. Its times are in µs since the epoch, except `ranUs`. */
-export type PathJob = {
+export type PathJob = Pick<TimedJob, 'status' | 'createdUs' | 'startedUs' | 'ranUs'> & {
   readonly id: JobId;
   readonly name: StepName;
-  readonly status: Status;
-  readonly createdUs: number;
-  /** When the first attempt of the job started. Null: no attempt started. */
-  readonly startedUs: number | null;
-  /** For how long the attempts of the job ran, in µs. */
-  readonly ranUs: number;
   readonly endedUs: number;
 };
 

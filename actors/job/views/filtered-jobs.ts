@@ -6,6 +6,7 @@ import type { Reader } from '../../../runtime/store/store.ts';
 import { isAcceptedIn } from '../records/accepted.ts';
 import { latestAttempt } from '../records/attempts.ts';
 import { groupOf } from '../records/block.ts';
+import { matchesCommand } from '../records/job.ts';
 import { hasTags } from '../records/tags.ts';
 import { BlockCache } from './block-cache.ts';
 import { countedMax, type JobFilter, type JobPage, type JobRow, rowOf } from './job-page.ts';
@@ -29,7 +30,7 @@ export function* filterJobs(
   limit: number,
   before: JobId,
 ): Sliced<JobPage> {
-  const { plugin, command, status, tags = [], accepted, pipeline } = filter;
+  const { status, tags = [], accepted, pipeline } = filter;
   const blocks = new BlockCache(reader);
   const isInside = membersOf(blocks, filter.within);
   const rows: JobRow[] = [];
@@ -41,8 +42,7 @@ export function* filterJobs(
     const ending = readable(() => latestAttempt(reader, id));
     // A cached block can be used if the job has an attempt: both are pruned together.
     const block = ending ? blocks.findUsable(blockOf(id)) : blocks.readUsable(blockOf(id));
-    if (!block || (plugin !== null && block.plugin !== plugin) || (command !== null && block.command !== command))
-      continue;
+    if (!block || !matchesCommand(filter, block)) continue;
     if (accepted && !isAcceptedIn(accepted, blockOf(id), block)) continue;
     const { group } = groupOf(block, indexOf(id));
     if (pipeline !== undefined && !isOfPipeline(pipeline, block, group)) continue;

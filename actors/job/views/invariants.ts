@@ -1,16 +1,7 @@
 // Invariants between the tables of the store. Each invariant is a check of a single record, which can be repeated at any time.
 
 import { hexOf } from '../../../runtime/bytes.ts';
-import {
-  type BlockKey,
-  blockKeyBytes,
-  blockOf,
-  formatId,
-  indexOf,
-  type JobId,
-  jobId,
-  jobIdBytes,
-} from '../../../runtime/ids.ts';
+import { type BlockKey, blockOf, formatId, indexOf, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { unpack } from '../../../runtime/packing.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { readJobsOf } from '../../pipeline/records/run.ts';
@@ -19,11 +10,12 @@ import { AttemptPage, attemptsOf as attemptsIn, latestAttempt } from '../records
 import { type Block, decodeBlock, findBlock, groupEnd, groupOf } from '../records/block.ts';
 import { readCounts, settledOf } from '../records/counts.ts';
 import { decodeHold } from '../records/hold.ts';
-import { pipelinePlugin, statuses } from '../records/job.ts';
+import { matchesCommand, pipelinePlugin, statuses } from '../records/job.ts';
 import { AttemptReader, entriesOf, readPruneMark, readUs, usKey } from '../records/journal.ts';
 import { byCommandKey, unsuccessfulKey } from '../records/list-indexes.ts';
 import type { NameTable } from '../records/name-table.ts';
 import { findOpen, keyText, OpenBlock } from '../records/open.ts';
+import { treeRange } from '../records/tree.ts';
 import { actionInvariants } from './action-invariants.ts';
 import { cancelInvariants } from './cancel-invariants.ts';
 import type { Invariant } from './invariant.ts';
@@ -113,8 +105,7 @@ export function invariantsOf(reader: Reader, names: NameTable, blockIn = lastBlo
     if (!hold) return `the hold ${hexOf(key)} cannot be decoded`;
     const { plugin, command } = hold;
     for (const counted of readCounts(reader)) {
-      if (counted.plugin !== plugin || (command !== null && counted.command !== command)) continue;
-      if (counted.counts.accepted > settledOf(counted.counts)) return null;
+      if (matchesCommand(hold, counted) && counted.counts.accepted > settledOf(counted.counts)) return null;
     }
     return `jobs of ${plugin}${command === null ? '' : `.${command}`} are held, but none is open`;
   }
@@ -190,8 +181,7 @@ export function invariantsOf(reader: Reader, names: NameTable, blockIn = lastBlo
   }
 
   function openJobOf(run: JobId, root: JobId): JobId | null {
-    const to = Buffer.concat([root, Buffer.alloc(blockKeyBytes, 0xff)]);
-    for (const entry of [...reader.scan('tree', { from: root, to, limit: treeBlocksMax })]) {
+    for (const entry of [...reader.scan('tree', { ...treeRange(root), limit: treeBlocksMax })]) {
       const key = Buffer.from(entry.key.subarray(jobIdBytes));
       const bytes = reader.get('blocks', key);
       const open = findOpen(reader, key);

@@ -29,48 +29,8 @@ import { storedTimes } from '../records/rescheduled.ts';
 import { isInFlight } from '../records/retry.ts';
 import { timesOfRun } from './run-times.ts';
 
-/** Times are in µs since the epoch. */
-export type JobView = {
-  readonly jobId: string;
-  readonly parentJobId: string | null;
-  /** Whether the job is shown in the tree of a rerun that reused it. */
-  readonly isReused: boolean;
-  readonly plugin: string;
-  readonly command: string;
-  readonly status: Status;
-  /** The phase that the job belongs to. Null: the job belongs to the main part of its run, or to no run. */
-  readonly phase: PhaseName | null;
-  /** The id of the step that the job belongs to. Null: the job belongs to no step. */
-  readonly stepId: string | null;
-  readonly submittedBy: string;
-  readonly attempt: number;
-  readonly createdUs: number;
-  readonly startedUs: number | null;
-  readonly completedUs: number | null;
-  /** Whether the job still runs although a cancel applies to it (`openCancel`). */
-  readonly cancelling: boolean;
-  /** The cancel of the job, or of a run with which the job was cancelled. Null: no such cancel. Read on demand. */
-  readonly cancel: Cancel | null;
-  /** The body of the final attempt. Null: the job has not ended. */
-  readonly body: Body | null;
-  /** Whether the body takes longer to read: it is stored apart or partly deflated, or its result is a value in parts. */
-  readonly isLarge: boolean;
-  readonly lastError: string | null;
-  /** How the jobs inside a run ended. Null: this job is not a run, or no counts are stored for it. Read on demand. */
-  readonly counts: Tally | null;
-  /** The error of the phases of a succeeded run. Null: there is none, or the body has been pruned. Read on demand. */
-  readonly phaseError: string | null;
-  /** Read on demand. */
-  readonly input: JobInput;
-  /** The job that this job reruns, the point from which it does so, and the reason. Null: this job is not a rerun. */
-  readonly rerun: Rerun | null;
-  /** Read on demand. */
-  readonly reruns: Reruns;
-  /** The options of the call or schedule; a descendant has only the tags of its root. Null: no options. */
-  readonly options: JobOptions | null;
-  /** Read on demand; null: the job has no times. */
-  readonly times: JobTimes | null;
-};
+/** A job, with the fields that the API shows. Times are in µs since the epoch. */
+export type JobView = Omit<StoredJob, never>;
 
 export type JobInput = {
   /** The payload as it is stored, possibly in parts. */
@@ -171,7 +131,7 @@ export class BlockJobs {
 /** How a reused job appears in the tree of a rerun. `parent`: its parent in this tree. */
 export type ReusedJobPlace = { readonly parent: JobId };
 
-class StoredJob implements JobView {
+class StoredJob {
   readonly jobId: string;
   readonly status: Status;
   readonly #jobs: BlockJobs;
@@ -202,20 +162,24 @@ class StoredJob implements JobView {
     this.#runningUs = runningUs;
   }
 
+  /** Whether the job still runs although a cancel applies to it (`openCancel`). */
   get cancelling(): boolean {
     return this.#openCancel !== null && this.status === 'running';
   }
 
+  /** The cancel of the job, or of a run with which the job was cancelled. Null: no such cancel. Read on demand. */
   get cancel(): Cancel | null {
     if (!this.#final) return this.#openCancel;
     return this.#jobs.endedCancel(this.#index, this.status);
   }
 
+  /** How the jobs inside a run ended. Null: this job is not a run, or no counts are stored for it. Read on demand. */
   get counts(): Tally | null {
     if (this.plugin !== pipelinePlugin) return null;
     return this.#final ? readTally(this.#final.stored) : this.#jobs.openCounts(this.#index);
   }
 
+  /** The error of the phases of a succeeded run. Null: there is none, or the body has been pruned. Read on demand. */
   get phaseError(): string | null {
     return this.plugin === pipelinePlugin && this.#final ? readPhaseError(this.#final.stored) : null;
   }
@@ -225,14 +189,17 @@ class StoredJob implements JobView {
     return parent && formatId(parent);
   }
 
+  /** The phase that the job belongs to. Null: the job belongs to the main part of its run, or to no run. */
   get phase(): PhaseName | null {
     return groupOf(this.#jobs.block, this.#index).group.phase ?? null;
   }
 
+  /** The id of the step that the job belongs to. Null: the job belongs to no step. */
   get stepId(): string | null {
     return groupOf(this.#jobs.block, this.#index).group.stepId;
   }
 
+  /** Whether the job is shown in the tree of a rerun that reused it. */
   get isReused(): boolean {
     return this.#takenOver !== null;
   }
@@ -249,6 +216,7 @@ class StoredJob implements JobView {
     return this.#jobs.block.command;
   }
 
+  /** Read on demand. */
   get input(): JobInput {
     const { group, offset } = groupOf(this.#jobs.block, this.#index);
     const { event, context, pipeline, run } = group;
@@ -268,20 +236,24 @@ class StoredJob implements JobView {
     };
   }
 
+  /** The options of the call or schedule; a descendant has only the tags of its root. Null: no options. */
   get options(): JobOptions | null {
     return groupOf(this.#jobs.block, this.#index).group.options;
   }
 
+  /** Read on demand; null: the job has no times. */
   get times(): JobTimes | null {
     const times = this.#jobs.times(this.#index);
     if (this.plugin !== pipelinePlugin) return times;
     return timesOfRun(this.#jobs.reader, parseId(this.jobId)!, this.createdUs, times, this.#final);
   }
 
+  /** The job that this job reruns, the point from which it does so, and the reason. Null: this job is not a rerun. */
   get rerun(): Rerun | null {
     return groupOf(this.#jobs.block, this.#index).group.rerun;
   }
 
+  /** Read on demand. */
   get reruns(): Reruns {
     return this.completedUs === null ? noReruns : readReruns(this.#jobs.reader, parseId(this.jobId)!);
   }
@@ -303,10 +275,12 @@ class StoredJob implements JobView {
     return this.#last?.attempt.final ? this.#last.attempt : undefined;
   }
 
+  /** The body of the final attempt. Null: the job has not ended. */
   get body(): Body | null {
     return this.#final?.body ?? null;
   }
 
+  /** Whether the body takes longer to read: it is stored apart or partly deflated, or its result is a value in parts. */
   get isLarge(): boolean {
     return this.#final?.isLarge ?? false;
   }

@@ -1,12 +1,14 @@
 // Reads jobs from the store, on any thread.
+import { keyAfter } from '../../../runtime/bytes.ts';
 import type { Body } from '../../../runtime/host/wire/outcome.ts';
-import { type BlockKey, blockKeyBytes, blockOf, indexOf, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
+import { type BlockKey, blockOf, indexOf, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { readable } from '../../../runtime/store/set-aside.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { attemptsOf, latestAttempt, type NumberedAttempt } from '../records/attempts.ts';
 import { type Block, findBlock, groupOf } from '../records/block.ts';
+import { endOfBlocks } from '../records/list-indexes.ts';
 import { type KeyText, keyText } from '../records/open.ts';
-import { rangesOf } from '../records/tree.ts';
+import { indexesIn, rangesOf, treeRange } from '../records/tree.ts';
 import { BlockCache } from './block-cache.ts';
 import { BlockJobs, type JobView } from './job-view.ts';
 import { reusedJobs, Successors } from './reused-jobs.ts';
@@ -28,9 +30,8 @@ export function findOrigin(
 
 /** The number of a root's stored descendants, counted in the first `entriesMax` entries of its tree. */
 export function countDescendants(reader: Reader, root: JobId, entriesMax: number): number {
-  const to = Buffer.concat([root, afterBlocks]);
   let count = 0;
-  for (const { value } of reader.scan('tree', { from: root, to, limit: entriesMax })) {
+  for (const { value } of reader.scan('tree', { ...treeRange(root), limit: entriesMax })) {
     const ranges = rangesOf(value);
     for (let pair = 0; pair < ranges.length; pair += 2) count += ranges[pair + 1]! - ranges[pair]!;
   }
@@ -44,12 +45,9 @@ export function descendantsOf(
   jobsMax: number,
 ): { readonly key: BlockKey; readonly index: number }[] | null {
   const found: { readonly key: BlockKey; readonly index: number }[] = [];
-  for (const entry of reader.scan('tree', { from: root, to: Buffer.concat([root, afterBlocks]), limit: jobsMax + 1 })) {
+  for (const entry of reader.scan('tree', { ...treeRange(root), limit: jobsMax + 1 })) {
     const key = Buffer.from(entry.key.subarray(root.length));
-    const ranges = rangesOf(entry.value);
-    for (let pair = 0; pair < ranges.length; pair += 2) {
-      for (let index = ranges[pair]!; index < ranges[pair + 1]!; index++) found.push({ key, index });
-    }
+    for (const index of indexesIn(rangesOf(entry.value))) found.push({ key, index });
     if (found.length > jobsMax) return null;
   }
   return found;
@@ -99,8 +97,7 @@ function* walkTree(
   const shown = new Set([job.jobId]);
   if (successors) yield* reusedJobs(reader, blocks, successors, parent => below?.has(parent) ?? true, shown);
   const early = new EarlyJobs(id);
-  let from: Uint8Array = root ?? id;
-  const to = Buffer.concat([from, afterBlocks]);
+  let { from, to } = treeRange(root ?? id);
   for (;;) {
     // Reads a few blocks at a time: no scan stays open while the caller pauses.
     const entries = [...reader.scan('tree', { from, to, limit: entriesAtOnce })];
@@ -113,9 +110,9 @@ function* walkTree(
       yield null;
     }
     if (entries.length < entriesAtOnce) break;
-    from = Buffer.concat([entries.at(-1)!.key, Buffer.of(0)]);
+    from = keyAfter(entries.at(-1)!.key);
   }
-  yield* earlyJobs(reader, blocks, early.after(afterBlocks));
+  yield* earlyJobs(reader, blocks, early.after(endOfBlocks));
 }
 
 /** Jobs of a block with one parent, from index `from` up to, not including, `to`. `parent`: the parent's block. */
@@ -161,8 +158,6 @@ function* earlyJobs(reader: Reader, blocks: BlockCache, pieces: readonly EarlyPi
   }
 }
 
-/** Greater than every block key. */
-const afterBlocks = Buffer.alloc(blockKeyBytes, 0xff);
 /** The maximum number of entries of a tree that one scan reads. */
 const entriesAtOnce = 16;
 /** The maximum number of jobs whose attempts one scan reads. */
@@ -265,12 +260,21 @@ export function attemptsOfJobs(reader: Reader, key: BlockKey, from: number, to: 
 
 /** As `attemptsOfJobs`, for lists: attempts that cannot be decoded are left out, as if they were not stored. */
 export function usableAttempts(reader: Reader, key: BlockKey, from: number, to: number): Map<number, NumberedAttempt> {
-  const all = readable(() => attemptsOfJobs(reader, key, from, to));
+  return usableOf(from, to, (first, end) => attemptsOfJobs(reader, key, first, end));
+}
+
+/** What `read` finds for the jobs from index `from` up to, not including, `to`. If it throws, it reads job by job, and leaves jobs out. */
+export function usableOf<T>(
+  from: number,
+  to: number,
+  read: (from: number, to: number) => Map<number, T>,
+): Map<number, T> {
+  const all = readable(() => read(from, to));
   if (all) return all;
-  const usable = new Map<number, NumberedAttempt>();
+  const usable = new Map<number, T>();
   for (let index = from; index < to; index++) {
-    const ending = readable(() => latestAttempt(reader, jobId(key, index)));
-    if (ending) usable.set(index, ending);
+    const one = readable(() => read(index, index + 1).get(index));
+    if (one !== undefined) usable.set(index, one);
   }
   return usable;
 }

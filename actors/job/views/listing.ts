@@ -1,15 +1,16 @@
 // The list of jobs, newest first (docs/contract.md#job-list). A page is read from the table that suits its filter, and the total comes from
 // counters. tree-listing.ts lists the jobs of one tree.
 import { keyAfter } from '../../../runtime/bytes.ts';
-import { type BlockKey, blockKeyBytes, blockOf, indexOf, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
+import { type BlockKey, blockKeyBytes, blockOf, indexOf, type JobId, jobId } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import { readable } from '../../../runtime/store/set-aside.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { AttemptPage, attemptKey, latestAttempt } from '../records/attempts.ts';
 import { type Block, decodeBlock } from '../records/block.ts';
 import { openOf as openCount, readCounts } from '../records/counts.ts';
-import { numberKey } from '../records/list-indexes.ts';
-import type { NameTable } from '../records/name-table.ts';
+import { matchesCommand } from '../records/job.ts';
+import { endOfIds, numberKey } from '../records/list-indexes.ts';
+import { type NameTable, numbersOf } from '../records/name-table.ts';
 import { BlockCache } from './block-cache.ts';
 import { type JobFilter, type JobPage, type JobRow, rowOf } from './job-page.ts';
 import { BlockJobs } from './job-view.ts';
@@ -40,26 +41,16 @@ export function* listJobs(
   return { rows: rows.slice(0, limit), total, more: rows.length > limit, atLeast: false };
 }
 
-/** Greater than every id. */
-const endOfIds = Buffer.alloc(jobIdBytes, 0xff);
 /** The maximum number of records that one scan reads. */
 const pageSize = 64;
 /** The maximum number of jobs whose attempts one scan reads, if the filter has a status. */
 const attemptsAtOnce = 256;
 
-/** The numbers of the commands that match the filter. */
-export function numbersOf(names: NameTable, { plugin, command }: JobFilter): number[] {
-  const wanted = names.commands.filter(
-    name => (plugin === null || name.plugin === plugin) && (command === null || name.command === command),
-  );
-  return wanted.map(({ number }) => number);
-}
-
-function totalOf(reader: Reader, { plugin, command, status }: JobFilter): number {
+function totalOf(reader: Reader, filter: JobFilter): number {
+  const { status } = filter;
   let total = 0;
   for (const each of readCounts(reader)) {
-    if (plugin !== null && each.plugin !== plugin) continue;
-    if (command !== null && each.command !== command) continue;
+    if (!matchesCommand(filter, each)) continue;
     if (status === 'queued' || status === 'running') total += openCount(each, status);
     else total += each.counts[status ?? 'accepted'];
   }

@@ -8,7 +8,7 @@ import type { Attempt, StoredAttempt } from '../records/attempt.ts';
 import { attemptsOf } from '../records/attempts.ts';
 import { findBlock, groupOf } from '../records/block.ts';
 import { logsOf, readCounts } from '../records/counts.ts';
-import { statuses, type TerminalStatus, terminalStatuses } from '../records/job.ts';
+import { matchesCommand, statuses, type TerminalStatus, terminalStatuses } from '../records/job.ts';
 import {
   AttemptReader,
   asBuffer,
@@ -21,7 +21,7 @@ import {
   readUs,
   usKey,
 } from '../records/journal.ts';
-import type { NameTable } from '../records/name-table.ts';
+import { type NameTable, numbersOf } from '../records/name-table.ts';
 
 /** A filter for logs. A null field sets no condition. `fromUs`, `toUs`: the range of completion times, in µs, both inclusive. */
 export type LogFilter = Pick<Selection, 'plugin' | 'command' | 'status' | 'submittedBy' | 'fromUs' | 'toUs'>;
@@ -58,10 +58,7 @@ export function entryFilter(names: NameTable, filter: LogFilter, onlyStarted = f
   const common = { status: code, submitter, onlyStarted, fromUs, toUs };
   if (plugin === null && command === null) return { ...common, commands: null };
   const commands = new Uint8Array(names.commands.length);
-  for (const name of names.commands) {
-    if ((plugin === null || name.plugin === plugin) && (command === null || name.command === command))
-      commands[name.number] = 1;
-  }
+  for (const number of numbersOf(names, filter)) commands[number] = 1;
   return commands.includes(1) ? { ...common, commands } : null;
 }
 
@@ -113,9 +110,9 @@ export function* findLogs(
 function countedTotal(reader: Reader, filter: LogFilter): number | null {
   if (filter.submittedBy !== null || filter.fromUs !== null || filter.toUs !== null) return null;
   let total = 0;
-  for (const { plugin, command, counts } of readCounts(reader)) {
-    if (filter.plugin !== null && filter.plugin !== plugin) continue;
-    if (filter.command !== null && filter.command !== command) continue;
+  for (const each of readCounts(reader)) {
+    if (!matchesCommand(filter, each)) continue;
+    const { counts } = each;
     for (const status of terminalStatuses) {
       if (filter.status === null || filter.status === status) total += logsOf(counts, status);
     }
@@ -159,8 +156,7 @@ export function logsOfJob(reader: Reader, id: JobId): LogView[] {
 /** Whether a log matches the filter, judged by the log's own fields. */
 export function matchesLog(log: LogView, filter: LogFilter): boolean {
   return (
-    (filter.plugin === null || log.plugin === filter.plugin) &&
-    (filter.command === null || log.command === filter.command) &&
+    matchesCommand(filter, log) &&
     (filter.status === null || log.status === filter.status) &&
     (filter.submittedBy === null || log.submittedBy === filter.submittedBy) &&
     (filter.fromUs === null || log.completedUs >= filter.fromUs) &&

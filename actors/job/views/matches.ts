@@ -2,20 +2,20 @@
 // and attempts that ended after it, do not count.
 import { type BlockKey, blockOf, indexOf, isOfBlock, type JobId, jobId } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
-import { readable } from '../../../runtime/store/set-aside.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { isAcceptedIn, keysOf } from '../records/accepted.ts';
 import type { Moment, Selection } from '../records/action.ts';
 import type { StoredAttempt } from '../records/attempt.ts';
 import { attemptsOf, type NumberedAttempt } from '../records/attempts.ts';
 import { type Block, groupEnd } from '../records/block.ts';
-import { headgatePlugin, type JobGroup, pipelinePlugin, type Status } from '../records/job.ts';
+import { headgatePlugin, type JobGroup, matchesCommand, pipelinePlugin, type Status } from '../records/job.ts';
 import { isNeverStarted } from '../records/journal.ts';
 import type { NameTable } from '../records/name-table.ts';
 import { hasTags } from '../records/tags.ts';
 import { BlockCache, twoBlocks } from './block-cache.ts';
 import type { JobScopeFilter } from './job-page.ts';
 import { BlockJobs } from './job-view.ts';
+import { usableOf } from './jobs.ts';
 import { type JobSpan, spansOf } from './oldest-first.ts';
 import type { HasAttempt } from './range-listing.ts';
 import { membersOf } from './tree-listing.ts';
@@ -70,7 +70,7 @@ function* matches(options: MatchOptions): Iterable<MatchedJob | null> {
     if (Buffer.compare(key, moment.block) >= 0) continue;
     if (keys && Buffer.compare(key, keys.to) >= 0) continue;
     const block = blocks.findUsable(key);
-    if (!block || !isOfSelection(block, selection)) continue;
+    if (!block || block.plugin === headgatePlugin || !matchesCommand(selection, block)) continue;
     if (accepted && !isAcceptedIn(accepted, key, block)) continue;
     const { plugin, command } = block;
     for (const index of jobsOf(reader, key, block, indexes ?? allOf(block), filters, after)) {
@@ -123,12 +123,6 @@ export function* countMatches(options: MatchOptions): Sliced<MatchCount> {
   return { matched, sample, commands: [...commands] };
 }
 
-function isOfSelection({ plugin, command }: Block, selection: Selection): boolean {
-  if (plugin === headgatePlugin) return false;
-  if (selection.plugin !== null && plugin !== selection.plugin) return false;
-  return selection.command === null || command === selection.command;
-}
-
 function allOf({ count }: Block): number[] {
   return Array.from({ length: count }, (_, index) => index);
 }
@@ -169,25 +163,14 @@ function* jobsOf(
       if (one >= first && (!isInside || isInside(jobId(key, one), group))) alike.push(one);
     }
     if (alike.length === 0 || !isWanted(group, block)) continue;
-    const attempts = fits && attemptsByJob(reader, key, alike[0]!, alike.at(-1)! + 1);
+    // If an attempt cannot be decoded, all attempts of its job are left out.
+    const attempts = fits && usableOf(alike[0]!, alike.at(-1)! + 1, (from, to) => endingsByJob(reader, key, from, to));
     for (const one of alike) if (!fits || fits(jobs, one, attempts!.get(one) ?? none, block)) yield one;
     yield null;
   }
 }
 
 const none: readonly NumberedAttempt[] = [];
-
-function attemptsByJob(reader: Reader, key: BlockKey, from: number, to: number): Map<number, NumberedAttempt[]> {
-  const all = readable(() => endingsByJob(reader, key, from, to));
-  if (all) return all;
-  // An attempt cannot be decoded. It is left out, with the other attempts of its job.
-  const usable = new Map<number, NumberedAttempt[]>();
-  for (let index = from; index < to; index++) {
-    const endings = readable(() => endingsByJob(reader, key, index, index + 1).get(index));
-    if (endings) usable.set(index, endings);
-  }
-  return usable;
-}
 
 function endingsByJob(reader: Reader, key: BlockKey, from: number, to: number): Map<number, NumberedAttempt[]> {
   const byJob = new Map<number, NumberedAttempt[]>();

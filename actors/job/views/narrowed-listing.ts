@@ -1,22 +1,20 @@
 // The list, newest first, of the jobs that were accepted in a range of time or that belong to a pipeline. No counter has their number, so
 // they are counted again for each page.
-import { type BlockKey, blockKeyBytes, blockOf, type JobId, jobIdBytes } from '../../../runtime/ids.ts';
+import { keyAfter } from '../../../runtime/bytes.ts';
+import { type BlockKey, blockKeyBytes, blockOf, type JobId } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { keysOf } from '../records/accepted.ts';
-import { numberKey } from '../records/list-indexes.ts';
-import type { NameTable } from '../records/name-table.ts';
+import { endOfBlocks, endOfIds, numberKey } from '../records/list-indexes.ts';
+import { type NameTable, numbersOf } from '../records/name-table.ts';
 import { BlockCache } from './block-cache.ts';
 import { filterJobs } from './filtered-jobs.ts';
 import { countedMax, type JobFilter, type JobPage } from './job-page.ts';
-import { numbersOf } from './listing.ts';
 import { narrowed } from './narrowed-ranges.ts';
 import { type JobRange, listRanges } from './range-listing.ts';
 import { newestKeys, unsuccessfulIds } from './unsuccessful.ts';
 
-const endOfIds = Buffer.alloc(jobIdBytes, 0xff);
 const startOfBlocks: BlockKey = Buffer.alloc(blockKeyBytes);
-const endOfBlocks: BlockKey = Buffer.alloc(blockKeyBytes, 0xff);
 /** The maximum number of keys that one scan reads. */
 const keysPerStep = 64;
 
@@ -38,7 +36,7 @@ export function* listNarrowed(
   const all = { filter, ranges: rangesBelow(to), before: endOfIds, countMax: countedMax };
   if (before === null) return yield* listRanges(reader, { ...all, limit });
   const { total, atLeast } = yield* listRanges(reader, { ...all, limit: -1 });
-  const end = Buffer.concat([blockOf(before), Buffer.of(0)]);
+  const end = keyAfter(blockOf(before));
   const ranges = rangesBelow(Buffer.compare(end, to) < 0 ? end : to);
   return { ...(yield* listRanges(reader, { filter, ranges, limit, before, countMax: 0 })), total, atLeast };
 }

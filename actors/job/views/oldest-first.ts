@@ -5,12 +5,18 @@ import { readable } from '../../../runtime/store/set-aside.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import type { Selection } from '../records/action.ts';
 import { findBlock, groupOf } from '../records/block.ts';
-import { failureStatuses, headgatePlugin, pipelinePlugin, type TerminalStatus } from '../records/job.ts';
-import { numberKey, unsuccessfulKey } from '../records/list-indexes.ts';
+import {
+  failureStatuses,
+  headgatePlugin,
+  matchesCommand,
+  pipelinePlugin,
+  type TerminalStatus,
+} from '../records/job.ts';
+import { endOfBlocks, endOfIds, numberKey, unsuccessfulKey } from '../records/list-indexes.ts';
 import type { NameTable } from '../records/name-table.ts';
 import { keyText, OpenBlock } from '../records/open.ts';
 import { rerunsOf } from '../records/reruns.ts';
-import { rangesOf } from '../records/tree.ts';
+import { indexesIn, rangesOf, treeRange } from '../records/tree.ts';
 
 /** A span: some or all jobs of a block. `indexes` are in ascending order; null: all jobs. */
 export type JobSpan = { readonly key: BlockKey; readonly indexes: readonly number[] | null };
@@ -19,9 +25,6 @@ export type JobSpan = { readonly key: BlockKey; readonly indexes: readonly numbe
 const keysPerStep = 256;
 /** The maximum number of records that one scan reads. */
 const blocksPerStep = 64;
-/** Larger than the key of any block. */
-const endOfBlocks = Buffer.alloc(blockKeyBytes, 0xff);
-const endOfIds = Buffer.alloc(jobIdBytes, 0xff);
 
 /** The spans for a selection, some of which may lie before `after`. The caller can pause at each null. */
 export function* spansOf(
@@ -42,8 +45,7 @@ export function* spansOf(
     const isNamed = plugin !== null || command !== null || onlyRuns;
     const isWanted = (name: { readonly plugin: string; readonly command: string }) =>
       name.plugin !== headgatePlugin &&
-      (plugin === null || name.plugin === plugin) &&
-      (command === null || name.command === command) &&
+      matchesCommand(selection, name) &&
       (!onlyRuns || (name.plugin === pipelinePlugin && name.command === pipeline));
     const numbers = names.commands.filter(isWanted).map(({ number }) => number);
     if (status !== null && status !== 'succeeded') yield* ofUnsuccessful(reader, numbers, [status], from);
@@ -137,7 +139,7 @@ function* oldestKeys(
   }
 }
 
-function* ofOpen(reader: Reader, { plugin, command }: Selection, after: Uint8Array): Iterable<JobSpan | null> {
+function* ofOpen(reader: Reader, selection: Selection, after: Uint8Array): Iterable<JobSpan | null> {
   for (let from: Uint8Array = blockOf(after); ; ) {
     const spans: JobSpan[] = [];
     let seen = 0;
@@ -146,8 +148,7 @@ function* ofOpen(reader: Reader, { plugin, command }: Selection, after: Uint8Arr
       seen++;
       from = keyAfter(own);
       const open = readable(() => OpenBlock.decode(keyText(own), value));
-      if (!open || (plugin !== null && open.plugin !== plugin) || (command !== null && open.command !== command))
-        continue;
+      if (!open || !matchesCommand(selection, open)) continue;
       const indexes: number[] = [];
       for (let index = 0; index < open.count; index++) if (!open.isSettled(index)) indexes.push(index);
       spans.push({ key: own, indexes });
@@ -164,7 +165,7 @@ function* ofTree(reader: Reader, id: JobId, after: Uint8Array): Iterable<JobSpan
   if (!block) return;
   const root = groupOf(block, indexOf(id)).group.root ?? id;
   yield { key: Buffer.from(blockOf(root)), indexes: [indexOf(root)] };
-  const to = Buffer.concat([root, endOfBlocks]);
+  const { to } = treeRange(root);
   for (let from: Uint8Array = Buffer.concat([root, blockOf(after)]); ; ) {
     const entries = Array.from(reader.scan('tree', { from, to, limit: blocksPerStep }), ({ key, value }) => ({
       key: Buffer.from(key),
@@ -175,12 +176,4 @@ function* ofTree(reader: Reader, id: JobId, after: Uint8Array): Iterable<JobSpan
     from = keyAfter(entries.at(-1)!.key);
     yield null;
   }
-}
-
-export function indexesIn(ranges: readonly number[]): number[] {
-  const indexes: number[] = [];
-  for (let pair = 0; pair < ranges.length; pair += 2) {
-    for (let index = ranges[pair]!; index < ranges[pair + 1]!; index++) indexes.push(index);
-  }
-  return indexes;
 }

@@ -1,11 +1,12 @@
 // Finds unsettled jobs by their status, in the open records of their blocks.
+import { keyAfter } from '../../../runtime/bytes.ts';
 import { type BlockKey, indexOf, jobId } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import { readable } from '../../../runtime/store/set-aside.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
+import { type CommandFilter, matchesCommand } from '../records/job.ts';
 import { isUntouched, keyText, OpenBlock } from '../records/open.ts';
 import { decodeRetry, isInFlight, type RetryRecord } from '../records/retry.ts';
-import type { JobFilter } from './job-page.ts';
 
 export type OpenStatus = 'queued' | 'running';
 
@@ -21,7 +22,7 @@ const pageSize = 256;
  */
 export const fewMax = 4_096;
 
-type Wanted = Pick<JobFilter, 'plugin' | 'command'> & { readonly status: OpenStatus };
+type Wanted = CommandFilter & { readonly status: OpenStatus };
 
 /**
  * Calls `take` with the matching jobs of each block, newest first, until it returns true. `total`: the number of all matching jobs; once
@@ -45,7 +46,7 @@ export function* takeOpenJobs(
       seen++;
       const block = Buffer.from(key);
       if (isNewest) to = block;
-      else from = Buffer.concat([block, Buffer.of(0)]);
+      else from = keyAfter(block);
       const jobs = jobsIn(reader, wanted, block, value);
       if (!jobs) continue;
       left -= jobs.indexes.length;
@@ -61,12 +62,11 @@ export function* takeOpenJobs(
 
 /** The matching jobs of a block. Null: none matches, or the record is unusable. */
 function jobsIn(reader: Reader, wanted: Wanted, key: Buffer, value: Uint8Array): JobsOfBlock | null {
-  const { plugin, command, status } = wanted;
+  const { status } = wanted;
   // Most blocks may have only queued jobs. Their records are not decoded.
   if (status === 'running' && isUntouched(value)) return null;
   const open = readable(() => OpenBlock.decode(keyText(key), value));
-  if (!open || (plugin !== null && open.plugin !== plugin) || (command !== null && open.command !== command))
-    return null;
+  if (!open || !matchesCommand(wanted, open)) return null;
   const statusOf = openStatuses(reader, key, open);
   const indexes: number[] = [];
   for (let index = 0; index < open.count; index++)

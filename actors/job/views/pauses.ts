@@ -1,4 +1,5 @@
 // Reads the stored pauses, on any thread.
+import { readable } from '../../../runtime/store/set-aside.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { decodePause, type Pause } from '../records/pause.ts';
 
@@ -14,9 +15,5 @@ export function listPauses(reader: Reader): readonly Pause[] {
 
 /** The pause that a record describes. Null: the record is unusable. */
 export function readPause(key: Uint8Array, value: Uint8Array): Pause | null {
-  try {
-    return decodePause(key, value);
-  } catch {
-    return null;
-  }
+  return readable(() => decodePause(key, value)) ?? null;
 }

@@ -5,6 +5,7 @@ import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import type { StoredAttempt } from '../records/attempt.ts';
 import type { Block } from '../records/block.ts';
+import { matchesCommand } from '../records/job.ts';
 import { type JobFilter, type JobPage, type JobRow, rowOf } from './job-page.ts';
 import { BlockJobs, type ReusedJobPlace } from './job-view.ts';
 import { usableAttempts } from './jobs.ts';
@@ -41,8 +42,9 @@ export type RangeListing = {
 
 export function* listRanges(
   reader: Reader,
-  { filter: { plugin, command, status }, ranges, limit, before, has, countMax }: RangeListing,
+  { filter, ranges, limit, before, has, countMax }: RangeListing,
 ): Sliced<JobPage> {
+  const { status } = filter;
   // Whether each job must be read to see whether it matches. Otherwise a range matches as a whole or not at all, and jobs are read only until
   // the page is full.
   const isSifted = status !== null || has !== undefined;
@@ -52,8 +54,7 @@ export function* listRanges(
     yield;
     if (range === null) continue;
     const { key, block, from, to, takenOver } = range;
-    if (plugin !== null && block.plugin !== plugin) continue;
-    if (command !== null && block.command !== command) continue;
+    if (!matchesCommand(filter, block)) continue;
     if (!isSifted) total += to - from;
     const end = isSifted ? to : endBelow(key, from, to, before);
     const jobs = new BlockJobs(reader, key, block);

@@ -1,18 +1,17 @@
 // The jobs that failed, timed out or became dead last. The end of the journal names them. If it names too few, the failed jobs that were
 // accepted last are added from the table `unsuccessful`.
-import { type JobId, jobIdBytes } from '../../../runtime/ids.ts';
+import type { JobId } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { type CommandCounts, countsKey } from '../records/counts.ts';
 import { failureStatuses, statuses } from '../records/job.ts';
 import { entryAt, journalEntryBytes, readUs, statusAt, usKey } from '../records/journal.ts';
-import { unsuccessfulKey } from '../records/list-indexes.ts';
+import { endOfIds, unsuccessfulKey } from '../records/list-indexes.ts';
 import type { NameTable } from '../records/name-table.ts';
 import { keyText } from '../records/open.ts';
 import { newestKeys } from './unsuccessful.ts';
 
 const noId = Buffer.alloc(0);
-const endOfIds = Buffer.alloc(jobIdBytes, 0xff);
 
 /** The maximum number of commits that one scan of the journal reads. */
 const commitsPerStep = 64;

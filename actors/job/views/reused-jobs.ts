@@ -1,4 +1,5 @@
 // Reads the jobs that the runs of a tree reused from other trees, and shows them as a part of this tree.
+import { keyAfter } from '../../../runtime/bytes.ts';
 import { blockKeyBytes, blockOf, formatId, indexOf, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { reusedOf } from '../../pipeline/records/reuse.ts';
@@ -6,7 +7,7 @@ import { latestAttempt } from '../records/attempts.ts';
 import { type Block, groupOf } from '../records/block.ts';
 import type { JobGroup } from '../records/job.ts';
 import { keyText } from '../records/open.ts';
-import { afterIds, rerunKey, takersOver } from '../records/reruns.ts';
+import { takersOver } from '../records/reruns.ts';
 import { rangesOf } from '../records/tree.ts';
 import type { BlockCache } from './block-cache.ts';
 import { BlockJobs, type JobView } from './job-view.ts';
@@ -25,8 +26,7 @@ export function* reusedJobs(
   isBelow: (parent: JobId) => boolean,
   shown: Set<string>,
 ): Iterable<JobView | null> {
-  let { from } = reusedOf(successors.root);
-  const { to } = reusedOf(successors.root);
+  let { from, to } = reusedOf(successors.root);
   for (;;) {
     const entries = [...reader.scan('reused', { from, to, limit: entriesAtOnce })];
     for (const entry of entries) {
@@ -46,7 +46,7 @@ export function* reusedJobs(
     }
     yield null;
     if (entries.length < entriesAtOnce) return;
-    from = Buffer.concat([entries.at(-1)!.key, Buffer.of(0)]);
+    from = keyAfter(entries.at(-1)!.key);
   }
 }
 
@@ -131,7 +131,7 @@ export class Successors {
   #find(job: JobId): JobId | null {
     const waiting = [job];
     for (let at = waiting.shift(), left = examinedMax; at && left > 0; at = waiting.shift(), left--) {
-      for (const rerun of takersOver(this.#reader, at, rerunKey(at, afterIds))) {
+      for (const rerun of takersOver(this.#reader, at)) {
         if (this.#isHere(rerun)) return rerun;
         waiting.push(rerun);
       }

@@ -1,5 +1,6 @@
 // Invariants of open runs: their records, counts and deadlines.
 
+import { hexOf } from '../../../runtime/bytes.ts';
 import { formatId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { unpack } from '../../../runtime/packing.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
@@ -57,7 +58,7 @@ export function runInvariants(reader: Reader, blockIn: (value: Uint8Array) => Bl
       if (Buffer.compare(accepted.hash, hash) === 0) found.runs += accepted.count;
     }
     const { runs, settled } = readRunCounts(value);
-    const name = Buffer.from(hash).toString('hex');
+    const name = hexOf(hash);
     if (found.runs !== runs) return `${found.runs} runs of the definition ${name} are open, but ${runs} are counted`;
     return found.settled === settled
       ? null
@@ -67,7 +68,7 @@ export function runInvariants(reader: Reader, blockIn: (value: Uint8Array) => Bl
   function acceptedAreWhole(key: Uint8Array, value: Uint8Array): string | null {
     const { count, hash } = decodeAccepted(Buffer.from(key), Buffer.from(value));
     const open = findOpen(reader, key);
-    const name = `the runs of the block ${Buffer.from(key).toString('hex')}`;
+    const name = `the runs of the block ${hexOf(key)}`;
     if (open?.plugin !== pipelinePlugin || open.unsettled !== count)
       return `${name} have not begun, and are not all open`;
     if (!reader.get('definitions', hash)) return `${name} have not begun, and their definition is missing`;
@@ -79,7 +80,7 @@ export function runInvariants(reader: Reader, blockIn: (value: Uint8Array) => Bl
 
   function deadlineHasRun(key: Uint8Array): string | null {
     const found = readRunDeadlineKey(key);
-    if (!found) return `the deadline ${Buffer.from(key).toString('hex')} cannot be decoded`;
+    if (!found) return `the deadline ${hexOf(key)} cannot be decoded`;
     const { run, deadline } = found;
     const [us, kind] = deadline;
     const value = reader.get('runs', run);
@@ -106,7 +107,7 @@ export function runInvariants(reader: Reader, blockIn: (value: Uint8Array) => Bl
       for (const kind of [0, 2]) if (reader.get('emissions', Buffer.concat([id, Buffer.of(kind)]))) found++;
     }
     const counted = unpack<number>(value);
-    const name = Buffer.from(root).toString('hex');
+    const name = hexOf(root);
     return found === counted
       ? null
       : `${found} runs and waiting events are open below ${name}, but ${counted} are counted`;

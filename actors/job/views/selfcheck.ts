@@ -3,7 +3,8 @@
 // Commits continue between two slices, so a record that is right may look wrong. A record that looks wrong is checked again later,
 // within one slice, and is reported if it still looks wrong.
 
-import { formatId, indexOf, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
+import { hexOf, keyAfter } from '../../../runtime/bytes.ts';
+import { blockOf, formatId, indexOf, type JobId, jobId } from '../../../runtime/ids.ts';
 import { unpack } from '../../../runtime/packing.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import { readable } from '../../../runtime/store/set-aside.ts';
@@ -13,8 +14,9 @@ import { decodeBlock } from '../records/block.ts';
 import { type CommandTotals, countsKey, emptyCounts, readCounts, retriedCount } from '../records/counts.ts';
 import { isHosted } from '../records/job.ts';
 import { entriesOf, isNeverStarted, readPruneMark, readUs } from '../records/journal.ts';
+import { idsIn } from '../records/list-indexes.ts';
 import { NameTable } from '../records/name-table.ts';
-import { attemptOf, keyText, OpenBlock } from '../records/open.ts';
+import { attemptOf, findOpen, keyText, OpenBlock } from '../records/open.ts';
 import { isInFlight } from '../records/retry.ts';
 import type { Invariant } from './invariant.ts';
 import { invariantsOf } from './invariants.ts';
@@ -127,7 +129,7 @@ function* recordsOf(reader: Reader, table: Table, before?: Uint8Array): Iterable
 
 /** A key after all present keys of a table. Null: the table is empty. */
 function endOf(reader: Reader, table: Table): Uint8Array | null {
-  for (const { key } of recordsOf(reader, table)) return Buffer.concat([key, Buffer.of(0)]);
+  for (const { key } of recordsOf(reader, table)) return keyAfter(key);
   return null;
 }
 
@@ -137,7 +139,7 @@ function faultOf({ name, table, wrong }: Invariant, key: Uint8Array, value: Uint
     const detail = wrong(key, value);
     return detail === null ? null : { invariant: name, detail };
   } catch (error) {
-    const record = `${table} ${Buffer.from(key).toString('hex')}`;
+    const record = `${table} ${hexOf(key)}`;
     return { invariant: readableName, detail: `${record} cannot be read: ${(error as Error).message}` };
   }
 }
@@ -254,7 +256,7 @@ async function runningOf(
     }
     reader.refresh();
     // Jobs that have settled since, or wait again, need no host.
-    ids = idsOf(idle).filter(id => isRunning(reader, id));
+    ids = idsIn(idle).filter(id => isRunning(reader, id));
   }
   return ids
     .slice(0, suspectsMax)
@@ -275,14 +277,9 @@ function* runningJobs(reader: Reader): Sliced<JobId[]> {
 }
 
 function isRunning(reader: Reader, id: JobId, known?: OpenBlock): boolean {
-  const key = id.subarray(0, 12);
-  const bytes = known ? undefined : reader.get('open', key);
-  const open = known ?? (bytes && OpenBlock.decode(keyText(key), bytes));
+  const key = blockOf(id);
+  const open = known ?? findOpen(reader, key);
   const index = indexOf(id);
   if (!open || !isHosted(open.plugin) || open.isSettled(index)) return false;
   return isInFlight(attemptOf(reader, open, index));
-}
-
-function idsOf(bytes: Uint8Array): JobId[] {
-  return Array.from({ length: bytes.length / jobIdBytes }, (_, i) => Buffer.from(bytes.subarray(i * 16, i * 16 + 16)));
 }

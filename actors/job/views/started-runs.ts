@@ -6,10 +6,7 @@ import { latestAttempt } from '../records/attempts.ts';
 import { findBlock } from '../records/block.ts';
 import { isHosted } from '../records/job.ts';
 import { findOpen, type KeyText, keyText, type OpenBlock } from '../records/open.ts';
-import { rangesOf } from '../records/tree.ts';
-
-/** Greater than every block key. */
-const afterBlocks = Buffer.alloc(12, 0xff);
+import { indexesIn, rangesOf, treeRange } from '../records/tree.ts';
 
 /**
  * Whether `run`, which must be the root of its tree, has started. `open`: the open blocks in memory, which are newer than the stored ones. A
@@ -21,7 +18,7 @@ export function hasStarted(
   open: ReadonlyMap<KeyText, OpenBlock>,
   run: JobId,
 ): boolean {
-  for (const entry of reader.scan('tree', { from: run, to: Buffer.concat([run, afterBlocks]) })) {
+  for (const entry of reader.scan('tree', treeRange(run))) {
     const key = Buffer.from(entry.key.subarray(jobIdBytes));
     const stored = setAside.read('open', key, () => findOpen(reader, key) ?? null);
     const block = open.get(keyText(key)) ?? stored;
@@ -30,13 +27,10 @@ export function hasStarted(
     const { plugin } = block ?? setAside.read('blocks', key, () => findBlock(reader, jobId(key, 0))) ?? {};
     if (plugin === undefined) return true;
     if (!isHosted(plugin)) continue;
-    const ranges = rangesOf(entry.value);
-    for (let pair = 0; pair < ranges.length; pair += 2) {
-      for (let index = ranges[pair]!; index < ranges[pair + 1]!; index++) {
-        if (block?.isUnstarted(index)) continue;
-        // A job that has ended in this turn has no attempt in the store yet, but `stored` shows it as open.
-        if (isStarted(block, index) || isStarted(stored, index) || hasAttempt(reader, jobId(key, index))) return true;
-      }
+    for (const index of indexesIn(rangesOf(entry.value))) {
+      if (block?.isUnstarted(index)) continue;
+      // A job that has ended in this turn has no attempt in the store yet, but `stored` shows it as open.
+      if (isStarted(block, index) || isStarted(stored, index) || hasAttempt(reader, jobId(key, index))) return true;
     }
   }
   return false;

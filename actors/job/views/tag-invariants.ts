@@ -1,8 +1,9 @@
 // Invariants of tags: the table of tagged jobs agrees with the blocks, and a tree has the tags of its root.
 import { hexOf } from '../../../runtime/bytes.ts';
-import { formatId, indexOf, type JobId, jobId } from '../../../runtime/ids.ts';
+import { formatId, type JobId, jobId } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
-import { type Block, findBlock, groupEnd, groupOf } from '../records/block.ts';
+import { type Block, groupEnd } from '../records/block.ts';
+import { groupIn } from '../records/cancel.ts';
 import { keyText } from '../records/open.ts';
 import { type Tags, taggedCount } from '../records/tags.ts';
 import type { Invariant } from './invariant.ts';
@@ -48,8 +49,8 @@ export function tagInvariants(reader: Reader, blockIn: (value: Uint8Array) => Bl
   }
 
   function tagsOf(root: JobId): TagsOfRoot {
-    const block = findBlock(reader, root);
-    return block ? { tags: groupOf(block, indexOf(root)).group.options?.tags } : null;
+    const group = groupIn(reader, root);
+    return group && { tags: group.options?.tags };
   }
 }
 

@@ -1,11 +1,12 @@
 // Reads the timeline of a run: all jobs inside it, in the order of their blocks, and its critical path. The timeline of any other job has
 // the job itself as its only step.
-import { type BlockKey, blockKeyBytes, blockOf, indexOf, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
+import { keyAfter } from '../../../runtime/bytes.ts';
+import { type BlockKey, blockOf, indexOf, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { type Block, groupOf } from '../records/block.ts';
 import { pipelinePlugin, type Status } from '../records/job.ts';
-import { rangesOf } from '../records/tree.ts';
+import { rangesOf, treeRange } from '../records/tree.ts';
 import { BlockCache } from './block-cache.ts';
 import { type CriticalPath, criticalPath, type PathJob } from './critical-path.ts';
 import { BlockJobs, type JobView } from './job-view.ts';
@@ -24,8 +25,6 @@ import {
 } from './timeline.ts';
 import { membersOf } from './tree-listing.ts';
 
-/** Greater than every block key. */
-const afterBlocks = Buffer.alloc(blockKeyBytes, 0xff);
 /** The maximum number of entries of a tree that one scan reads. */
 const entriesAtOnce = 16;
 /** The maximum number of jobs whose attempts are read between two interruptions. */
@@ -131,9 +130,8 @@ function* addInside(
   const own = groupOf(blocks.find(blockOf(run))!, indexOf(run)).group;
   const isInside = membersOf(blocks, [{ of: 'run', id: run }]);
   const last: Last = { id: null, endedUs: Number.NEGATIVE_INFINITY };
-  const root = own.root ?? run;
-  const to = Buffer.concat([root, afterBlocks]);
-  for (let from: Uint8Array = root; ; ) {
+  let { from, to } = treeRange(own.root ?? run);
+  for (;;) {
     // Reads a few entries at a time: no scan stays open between two interruptions.
     const entries = [...reader.scan('tree', { from, to, limit: entriesAtOnce })];
     for (const entry of entries) {
@@ -144,7 +142,7 @@ function* addInside(
       if (block) yield* addBlock(new BlockJobs(reader, key, block), key, rangesOf(entry.value));
     }
     if (entries.length < entriesAtOnce) break;
-    from = Buffer.concat([entries.at(-1)!.key, Buffer.of(0)]);
+    from = keyAfter(entries.at(-1)!.key);
   }
   return last.id && path.job(last.id);
 

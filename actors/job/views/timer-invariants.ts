@@ -1,9 +1,10 @@
 // Invariants of delayed jobs, timers and rescheduled jobs. Jobs that have started may still have timers: a timer is removed at its
 // time, or with the open record of its block.
 import { hexOf } from '../../../runtime/bytes.ts';
-import { formatId, indexOf, jobId } from '../../../runtime/ids.ts';
+import { formatId, jobId } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { type Block, findBlock, groupOf } from '../records/block.ts';
+import { groupIn } from '../records/cancel.ts';
 import { readCounts } from '../records/counts.ts';
 import { findOpen, keyText, OpenBlock } from '../records/open.ts';
 import { areTimed, timesOf } from '../records/options.ts';
@@ -77,9 +78,8 @@ export function timerInvariants(reader: Reader): readonly Invariant[] {
 
   function rescheduledExists(key: Uint8Array, value: Uint8Array): string | null {
     decodeRescheduled(value);
-    const block = findBlock(reader, key);
-    const options = block && groupOf(block, indexOf(key)).group.options;
-    if (options?.runAtUs !== undefined) return null;
-    return `the job ${formatId(key)} was rescheduled, but ${block ? 'it never had a time' : 'does not exist'}`;
+    const group = groupIn(reader, key);
+    if (group?.options?.runAtUs !== undefined) return null;
+    return `the job ${formatId(key)} was rescheduled, but ${group ? 'it never had a time' : 'does not exist'}`;
   }
 }

@@ -6,7 +6,7 @@ import { type Block, groupOf } from '../records/block.ts';
 import type { JobGroup } from '../records/job.ts';
 import { keyText } from '../records/open.ts';
 import { hasTags } from '../records/tags.ts';
-import { rangesOf } from '../records/tree.ts';
+import { rangesOf, treeRange } from '../records/tree.ts';
 import { BlockCache } from './block-cache.ts';
 import { countedMax, type JobFilter, type JobPage, type JobScopeFilter } from './job-page.ts';
 import { narrowed } from './narrowed-ranges.ts';
@@ -70,10 +70,10 @@ function* rangesOfTable(
   root: JobId,
   wanted: Wanted,
 ): Iterable<JobRange | null> {
-  let to: Uint8Array = Buffer.concat([root, endOfBlocks]);
+  let { from, to } = treeRange(root);
   for (;;) {
     // Reads all entries of a step at once: no scan stays open while other reads run.
-    const entries = [...reader.scan(table, { from: root, to, reverse: true, limit: entriesPerStep })];
+    const entries = [...reader.scan(table, { from, to, reverse: true, limit: entriesPerStep })];
     for (const entry of entries) {
       const at = Buffer.from(entry.key.subarray(-blockKeyBytes));
       // The block may have been pruned since the scan. An entry of the table `reused` can remain after its block has been pruned.
@@ -103,9 +103,6 @@ function* rangesOfEntry(
     }
   }
 }
-
-/** Greater than every block key. */
-const endOfBlocks = Buffer.alloc(blockKeyBytes, 0xff);
 
 /** Returns a function that checks whether a job matches all these filters. */
 export function membersOf(

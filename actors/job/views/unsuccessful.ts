@@ -1,10 +1,10 @@
 // Finds ended jobs that did not succeed (table `unsuccessful`) and unsettled jobs that have a record in the table `retries`, newest
 // first.
-import { type JobId, jobIdBytes } from '../../../runtime/ids.ts';
+import type { JobId } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
-import type { Status } from '../records/job.ts';
-import { unsuccessfulKey } from '../records/list-indexes.ts';
-import type { NameTable } from '../records/name-table.ts';
+import { failureStatuses, type Status } from '../records/job.ts';
+import { endOfIds, unsuccessfulKey } from '../records/list-indexes.ts';
+import { type NameTable, numbersOf } from '../records/name-table.ts';
 import type { JobFilter } from './job-page.ts';
 
 /** The maximum number of keys that one scan reads. */
@@ -38,7 +38,7 @@ export function* unsuccessfulIds(
   reader: Reader,
   names: NameTable,
   filter: JobFilter,
-  before: Buffer = Buffer.alloc(jobIdBytes, 0xff),
+  before: Buffer = endOfIds,
 ): Iterable<JobId | null> {
   const { status } = filter;
   const prefixes = prefixesOf(names, filter);
@@ -55,10 +55,9 @@ export function* unsuccessfulIds(
   }
 }
 
-function prefixesOf(names: NameTable, { plugin, command, status }: JobFilter): Buffer[] {
-  const wanted: readonly Status[] = status === null ? ['failed', 'timed_out', 'dead', 'cancelled'] : [status];
-  return names.commands.flatMap(name => {
-    if ((plugin !== null && name.plugin !== plugin) || (command !== null && name.command !== command)) return [];
-    return wanted.map(each => unsuccessfulKey(name.number, each, Buffer.alloc(0)));
-  });
+function prefixesOf(names: NameTable, filter: JobFilter): Buffer[] {
+  const wanted: readonly Status[] = filter.status === null ? [...failureStatuses, 'cancelled'] : [filter.status];
+  return numbersOf(names, filter).flatMap(number =>
+    wanted.map(status => unsuccessfulKey(number, status, Buffer.alloc(0))),
+  );
 }

@@ -9,6 +9,7 @@ import { createHash } from 'node:crypto';
 import { type BlockKey, blockKeyBytes, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import type { RunPosition } from '../../job/records/job.ts';
+import { endOfBlocks, endOfIds } from '../../job/records/list-indexes.ts';
 
 const addressBytes = 16;
 const addressEnd = jobIdBytes + addressBytes;
@@ -109,7 +110,7 @@ export function isNeeded(reader: Reader, from: JobId, to: JobId): boolean {
 }
 
 export function isTreeNeeded(reader: Reader, root: JobId): boolean {
-  return isNeeded(reader, root, Buffer.concat([root, afterIds]));
+  return isNeeded(reader, root, Buffer.concat([root, endOfIds]));
 }
 
 /** The key: root (16), block of the reused jobs (12). */
@@ -119,7 +120,7 @@ export function reusedKey(root: JobId, block: BlockKey): Uint8Array {
 
 /** The key range of the blocks from which the runs of a tree reused jobs. */
 export function reusedOf(root: JobId): { readonly from: Uint8Array; readonly to: Uint8Array } {
-  return { from: root, to: Buffer.concat([root, afterBlocks]) };
+  return { from: root, to: Buffer.concat([root, endOfBlocks]) };
 }
 
 /** Records that a job which the run made or reused is pruned before the run. */
@@ -162,5 +163,3 @@ export function pruneReuse(reader: Reader, batch: Batch, key: BlockKey, count: n
 }
 
 const nothing = new Uint8Array(0);
-const afterIds = Buffer.alloc(jobIdBytes, 0xff);
-const afterBlocks = Buffer.alloc(blockKeyBytes, 0xff);

@@ -3,6 +3,7 @@
 //
 //   key: seq (8)    value: code (32) | the record as JSON
 import { createHmac } from 'node:crypto';
+import { readable } from '../../../runtime/store/set-aside.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import { type AuditEnd, auditKeyOf, type Keyring } from './keyring.ts';
 
@@ -96,13 +97,8 @@ function endProblem(newest: number, anchored: number): string {
 
 /** The time `at` of the oldest record, in µs. Null: there is no record, or the oldest one cannot be read. */
 export function oldestAuditUs(reader: Reader): number | null {
-  for (const { value } of reader.scan('vault_audit', { limit: 1 })) {
-    try {
-      return (JSON.parse(Buffer.from(value.subarray(codeBytes)).toString()) as AuditRecord).at;
-    } catch {
-      return null;
-    }
-  }
+  for (const { value } of reader.scan('vault_audit', { limit: 1 }))
+    return readable(() => recordOf({ json: value.subarray(codeBytes) }).at) ?? null;
   return null;
 }
 

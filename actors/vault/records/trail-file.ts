@@ -7,6 +7,7 @@ import { createHash, createHmac } from 'node:crypto';
 import { constants } from 'node:fs';
 import { mkdir, open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { hexOf } from '../../../runtime/bytes.ts';
 import { type AuditEntry, codeBytes, codeOf, seqKey } from './audit.ts';
 import { type AuditEnd, auditKeyOf, type Keyring } from './keyring.ts';
 
@@ -17,23 +18,19 @@ const partialEnd = '.partial';
 const partialMsMax = 86_400_000;
 
 export function headLine(after: AuditEnd): string {
-  return line({ first: after.seq + 1, after: hex(after.code) });
+  return line({ first: after.seq + 1, after: hexOf(after.code) });
 }
 
 export function entryLine({ seq, code, json }: AuditEntry): string {
-  return `{"seq":${seq},"code":"${hex(code)}","record":${Buffer.from(json)}}\n`;
+  return `{"seq":${seq},"code":"${hexOf(code)}","record":${Buffer.from(json)}}\n`;
 }
 
 export function endLine(keyring: Keyring, after: AuditEnd, end: AuditEnd): string {
-  return line({ last: end.seq, seal: hex(sealOf(keyring, after, end)) });
+  return line({ last: end.seq, seal: hexOf(sealOf(keyring, after, end)) });
 }
 
 function line(value: object): string {
   return `${JSON.stringify(value)}\n`;
-}
-
-function hex(bytes: Uint8Array): string {
-  return Buffer.from(bytes).toString('hex');
 }
 
 function sealOf(keyring: Keyring, after: AuditEnd, end: AuditEnd): Buffer {
@@ -135,7 +132,7 @@ export function vaultMark(keyring: Keyring): string {
 }
 
 function markOf(bytes: Uint8Array): string {
-  return hex(bytes).slice(0, 12);
+  return hexOf(bytes).slice(0, 12);
 }
 
 function partialOf({ directory, first, vault, mark }: ExportTarget): string {

@@ -17,6 +17,7 @@ import { type Json, pack, packedEmpty } from '../../../runtime/packing.ts';
 import type { Batch, Store } from '../../../runtime/store/store.ts';
 import type { Turn } from '../../../runtime/turn.ts';
 import { openMemoryStore } from '../../support/memory-store.ts';
+import { noPipeline } from '../../unit/actors/job/simulator.ts';
 
 /**
  * The story of one job. `attempts`: its ended attempts, in order. If `end` is `over`, the last one ended the job. `neverStarted`: the job was
@@ -196,6 +197,8 @@ export class Ledger {
       blockKeys: this.#keys,
       random: () => 0,
       gauges: new Gauges(),
+      holdSources: [],
+      openRuns: noPipeline,
     });
     state.isLoaded = true;
     return state;
