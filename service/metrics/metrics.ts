@@ -69,7 +69,7 @@ export function openMetrics(options: MetricsOptions) {
   const counters = new KeptRecords('counters', countersKeptMax, (key, value) => readCount(key, value));
   const writer = new MetricsWriter();
   const slices = new Slices(() => reader.refresh());
-  /** The room takes the samples of one scrape after those of another, in the order in which they were read. */
+  /** One scrape at a time passes `room`, so that scrapes pass it in the order in which they were read. */
   const limiting = new Semaphore(1);
   const readSchedules = singleFlight(() => slices.share().run(scheduleFigures(reader, config().schedules)));
 
