@@ -134,3 +134,21 @@ test('a body that lies apart is read when it is asked for, and removed with its 
   expect([store.count('attempts'), store.count('bodies')]).toEqual([0, 0]);
   expect(latestAttempt(store, jobId(blocks[0]!, 0))).toBeUndefined();
 });
+
+test('an attempt whose record is cut off is not found', () => {
+  const store = openMemoryStore();
+  const id = jobId(blocks[0]!, 0);
+  const attempt = attemptOf(7, true);
+  const page = store.batch();
+  const writer = new AttemptWriter();
+  writer.add(page, id, 1, attempt);
+  writer.close(page);
+  store.commit(page);
+  const find = () => new AttemptReader(store).find(entryOf(id, 1, attempt));
+  expect(find()).toBeDefined();
+  const [{ key, value }] = [...store.scan('attempts', {})] as [{ key: Uint8Array; value: Uint8Array }];
+  const cut = store.batch();
+  cut.put('attempts', Buffer.from(key), Buffer.from(value.subarray(0, 12)));
+  store.commit(cut);
+  expect(find()).toBeUndefined();
+});
