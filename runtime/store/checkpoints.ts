@@ -25,7 +25,7 @@ import type { LogSizes } from '../commit-log/log-sizes.ts';
 import type { LogWriter } from '../commit-log/log-writer.ts';
 import { syncDirectory, writeSynced } from '../durable-file.ts';
 import { asStoreError } from './fault.ts';
-import { holdPages, type Lmdb, type PageHold, writtenBytes } from './lmdb.ts';
+import { holdPages, type Lmdb, oldHoldCommits, type PageHold, writtenBytes } from './lmdb.ts';
 import { copyRoots } from './root-pages.ts';
 import { StoreFault, StoreFull, type Table } from './store.ts';
 import { rangeWriter, writeBack } from './write-back.ts';
@@ -39,6 +39,8 @@ const checkpointMs = 60_000;
 const retryMs = 1_000;
 /** The number of bytes written to the data file is read once per this many commits. */
 const commitsPerReading = 16;
+/** While the hold of the last checkpoint is old, one of this many commits keeps the list of free pages. */
+const commitsPerFreeList = 16;
 /** Commits wait for a checkpoint when `#due` has reached this value. */
 const overdue = 2;
 /** When `#due` has reached this value, a checkpoint in progress stops writing back in steps with pauses, and syncs. */
@@ -65,6 +67,8 @@ export type CheckpointsOptions = LogSizes & {
 type Pending = {
   readonly checkpoint: Checkpoint;
   readonly hold: PageHold;
+  /** The number of commits before `hold`. */
+  readonly commits: number;
   readonly appendedBytes: number;
   readonly writtenBytes: number;
   readonly fileBytes: number;
@@ -82,6 +86,8 @@ export class Checkpoints {
   readonly #path: string;
   #number: number;
   #hold: PageHold;
+  /** The number of commits before `#hold`. */
+  #heldAt = 0;
   #pending: Pending | null = null;
   /** The bytes written to the log up to the newest complete checkpoint. */
   #appendedBytes = 0;
@@ -110,6 +116,11 @@ export class Checkpoints {
   /** The number of the newest complete checkpoint. */
   get number(): number {
     return this.#number;
+  }
+
+  /** Whether the next commit is one that keeps the list of free pages (`freeListKeeper`). */
+  get keepsFreeList(): boolean {
+    return this.#commits - this.#heldAt >= oldHoldCommits && this.#commits % commitsPerFreeList === 0;
   }
 
   /**
@@ -216,6 +227,7 @@ export class Checkpoints {
     return {
       checkpoint,
       hold,
+      commits: this.#commits,
       appendedBytes: log.appendedBytes,
       writtenBytes: writtenBytes(lmdb.env),
       fileBytes: fstatSync(this.#descriptor).size,
@@ -270,9 +282,10 @@ export class Checkpoints {
     if (failure instanceof StoreFault) this.#options.onFault(failure);
   }
 
-  #completed({ checkpoint, hold, appendedBytes, writtenBytes }: Pending): void {
+  #completed({ checkpoint, hold, commits, appendedBytes, writtenBytes }: Pending): void {
     this.#hold.release();
     this.#hold = hold;
+    this.#heldAt = commits;
     this.#number = checkpoint.number;
     const { log } = this.#options;
     this.#churnBytes = Math.max(0, this.#churnBytes - (writtenBytes - this.#writtenBytes));

@@ -19,7 +19,7 @@ import { hasPages } from './damage.ts';
 import { asStoreError } from './fault.ts';
 import { hasHeartbeat, startHeartbeat } from './heartbeat.ts';
 import { assertNoLegacyOwner, type LedgerRecovery, type OpenLedger, openLedger } from './ledger-recovery.ts';
-import { type Lmdb, openChecked, openLmdb, readerOf, write } from './lmdb.ts';
+import { freeListKeeper, type Lmdb, openChecked, openLmdb, readerOf, write } from './lmdb.ts';
 import { type Claim, commitLockMsMax, holderToWatch, type Owner, readOwner, StoreHeld, takeClaim } from './owner.ts';
 import { CommitRoom, diskPart } from './room.ts';
 import { type Batch, type Reader, type Store, StoreFault, StoreFull, type Table, tables } from './store.ts';
@@ -277,6 +277,7 @@ function storeOf({ path, commitLock, claim, opened: { lmdb, log, checkpoints }, 
   const hide = startHeartbeat(path);
   // The time of a turn is never before that of the turn before it, even if the system's clock was set back while the store was closed.
   const clock = systemClock(appliedIn(readerOf(lmdb))?.atUs ?? 0);
+  const keepFreeList = freeListKeeper(lmdb, 'meta');
   let fault: StoreFault | null = null;
 
   /** Writes the batch to LMDB, then appends it to the log. Runs in a transaction, so other threads see the batch only when it is in the log. */
@@ -285,6 +286,7 @@ function storeOf({ path, commitLock, claim, opened: { lmdb, log, checkpoints }, 
     const bytes = write(lmdb, batch);
     const nowUs = clock.nowUs();
     lmdb.databases.meta.put(appliedKey, encodeApplied(log.last + 1, nowUs));
+    if (checkpoints.keepsFreeList) keepFreeList();
     room.assertFor(bytes);
     try {
       log.append(batch, nowUs, checkpoints.number);

@@ -22,7 +22,7 @@ const code = `
   const { createHash } = await import('node:crypto');
   const { createInterface } = await import('node:readline');
   const { openStore } = await import('${built('store/ledger-store')}');
-  const store = openStore(process.argv[1], { log: { segmentBytes: 2 ** 20, churnBytes: 2 ** 30 } });
+  const store = openStore(process.argv[1], { log: { segmentBytes: 2 ** 24, churnBytes: 2 ** 30 } });
   const own = store.get('names', Buffer.from('turns'));
   let turns = own ? Number(Buffer.from(own).toString()) : 0;
   const commit = () => {
@@ -143,13 +143,14 @@ async function killed(imports: readonly string[] = []): Promise<Killed> {
   const synced: string[] = [];
   const checkpoints: Buffer[] = [];
   for (let round = 0; round < 2; round++) {
-    await ledger.does(`commit ${random.between(50, 300)}`);
+    await ledger.does(`commit ${random.between(50, 1_000)}`);
     await ledger.does('checkpoint');
     synced.push(`${path}-${round}`);
     cpSync(join(path, 'data.mdb'), synced[round]!);
     checkpoints.push(readFileSync(join(path, 'log/checkpoint')));
   }
-  const last = await ledger.does(`commit ${random.between(100, 300)}`);
+  // More than `oldHoldCommits`, so that some of these commits keep the list of free pages.
+  const last = await ledger.does(`commit ${random.between(600, 1_200)}`);
   await ledger.kill();
   return { path, synced, checkpoints, last };
 }
