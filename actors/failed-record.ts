@@ -11,7 +11,7 @@ export type FailedRecord =
   | { readonly kind: 'run'; readonly id: JobId }
   /** A block of jobs, or its open record. */
   | { readonly kind: 'block'; readonly key: Uint8Array }
-  /** Events of a job, or hooks for the end of a job or run, that have not started all their runs yet (pipeline/deferred-events.ts). */
+  /** Events of a job, or hooks for the end of a job or run, that have not started all their runs yet (pipeline/events/deferred-events.ts). */
   | { readonly kind: 'emission'; readonly key: Uint8Array };
 
 export class FailedRecordError extends Error {

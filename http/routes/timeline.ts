@@ -7,7 +7,7 @@ import { parseId } from '../../runtime/ids.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { answerRead } from '../answer.ts';
 import { counted, instant, instantOf, jobStatus, nullable, phaseSchema, uuid } from '../openapi/schemas.ts';
-import { instant as instantParameter, integer } from '../query.ts';
+import { instant as instantParameter, integer, invalidQuery } from '../query.ts';
 import { anyOf, route } from '../route.ts';
 import { findJob, maySeeResults } from './jobs.ts';
 
@@ -117,6 +117,8 @@ export const getTimeline = route({
   find: findJob,
   handle(call) {
     const { buckets = bucketsDefault, from, to } = call.query;
+    if (from !== undefined && to !== undefined && from >= to)
+      return invalidQuery('the query parameter "from" must be before "to"');
     const id = parseId(call.found.jobId)!;
     const nowUs = call.nowMs() * 1000;
     const hasPart = from !== undefined || to !== undefined;

@@ -18,7 +18,7 @@ import { indexFile } from '../../runtime/store/index-store.ts';
 import { hasLedger, ledgerFile } from '../../runtime/store/ledger-store.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import { storeIdIn } from '../../runtime/store/store-id.ts';
-import { copyFile, hashOf, makeWhole, type OnBytes } from './files.ts';
+import { copyFile, hashOf, makeWhole, type OnBytes, partialEnding } from './files.ts';
 import {
   type BackupFile,
   type BackupManifest,
@@ -120,6 +120,8 @@ function targetOf(to: string, at: Date): string {
   }
   if (found) throw new BackupRefused(`${path} exists already; a backup never overwrites anything`);
   if (!/^[^.\0][^\0]*$/.test(basename(path))) throw new BackupRefused(`${path} must not begin with a dot`);
+  if (path.endsWith(partialEnding))
+    throw new BackupRefused(`${path} must not end with ${partialEnding}: unfinished backups do`);
   return path;
 }
 

@@ -308,15 +308,20 @@ test('ten jobs are named for a step, and errors only to those who may read resul
   expect(JSON.stringify(bare)).not.toContain('number');
 });
 
+const bucketRule = `the query parameter "buckets" must be a whole number from 1 to ${bucketsMax}`;
+const partRule = 'the query parameter "from" must be before "to"';
+const [early, late] = ['2026-01-01T00:00:00Z', '2026-01-02T00:00:00Z'];
+
 test.each([
-  ['?buckets=0', 400, 'invalid_query'],
-  [`?buckets=${bucketsMax + 1}`, 400, 'invalid_query'],
-  ['?buckets=many', 400, 'invalid_query'],
-])('%s is %d %s, and names the range', async (query, status, code) => {
+  ['?buckets=0', bucketRule],
+  [`?buckets=${bucketsMax + 1}`, bucketRule],
+  ['?buckets=many', bucketRule],
+  [`?from=${late}&to=${early}`, partRule],
+  [`?from=${late}&to=${late}`, partRule],
+])('%s is refused with the rule that it violates', async (query, rule) => {
   const job = await gateway.finished('step/handle', {});
   const { body } = await gateway.call('GET', `/job/${job.job_id}/timeline${query}`);
-  expect(body).toMatchObject({ status, code });
-  expect(body['detail']).toBe(`the query parameter "buckets" must be a whole number from 1 to ${bucketsMax}`);
+  expect(body).toMatchObject({ status: 400, code: 'invalid_query', detail: rule });
 });
 
 test('a job that does not exist is 404', async () => {

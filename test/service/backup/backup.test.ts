@@ -209,8 +209,7 @@ test('--resume starts it at once; a state that exists is refused', async () => {
 });
 
 test('a backup in a directory is named by the time; nothing is ever overwritten', async () => {
-  const many = join(out, 'many');
-  mkdirSync(many);
+  const many = mkdirSync(join(out, 'many'), { recursive: true })!;
   const made = await headgate(['backup', many, '--config', gateway.directory, '--json']);
   expect(made.json.path).toMatch(/many\/headgate-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ$/);
   const file = join(out, 'file');
@@ -227,6 +226,7 @@ test('a backup in a directory is named by the time; nothing is ever overwritten'
     [join(backup, 'search/x'), 'is a backup already'],
     [join(out, 'link/x'), 'is a backup already'],
     [join(out, 'none/below'), 'does not exist'],
+    [`${backup}.partial`, 'must not end with .partial'],
     [logOf(many), 'is for the copies of a commit log'],
     [join(logOf(out), '000000000001.log'), 'is for the copies of a commit log'],
     [join(logOf(out), 'below/x'), 'is for the copies of a commit log'],
