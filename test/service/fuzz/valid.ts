@@ -212,6 +212,7 @@ function queries({ path, query, batch }: Route, known: Known): fc.Arbitrary<stri
   // The query parameters of a batch are its options, which a JSON batch has in its body.
   if (batch) return fc.constant('');
   if (path === '/stopwatch/{plugin}') return stopwatchQueries;
+  if (path === '/job/{job_id}/timeline') return timelineQueries;
   const parameters = Object.entries(query).map(([name, { schema }]) => {
     const value =
       name === 'wait'
@@ -240,6 +241,15 @@ const stopwatchQueries = fc
     fc.constantFrom('', 'series=true', 'heat=true&buckets=1', 'buckets=400&series=true&heat=true', 'heat=false'),
     fc.constantFrom('', 'step=handle.run', 'step=handle.waited&step=handle.total'),
     fc.constantFrom('', 'include_subs=true'),
+  )
+  .map(parts => parts.filter(part => part !== '').join('&'));
+
+/** Parts of a run that begin before they end. */
+const timelineQueries = fc
+  .tuple(
+    fc.constantFrom('', 'from=1970-01-01t00:00:00z', 'from=2026-01-31T12:00:00Z'),
+    fc.constantFrom('', 'to=2099-12-31T00:00:00.123456%2B01:30'),
+    fc.constantFrom('', 'buckets=1', 'buckets=2000'),
   )
   .map(parts => parts.filter(part => part !== '').join('&'));
 
