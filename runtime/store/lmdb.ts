@@ -28,7 +28,7 @@ const ownerOnly = { permissionsMode: 0o600 };
 const descriptorsNeeded = 4;
 /** The address space that is reserved for a data file, and therefore its maximum size. The file itself grows with its contents. */
 export const mapBytesMax = 256 * 2 ** 30;
-/** LMDB forgets its list of free pages after a commit if the commit of its oldest hold is this many commits old, or a few less. */
+/** If the oldest hold is at least this many commits old, LMDB has forgotten its list of free pages after the last commit. Its own limit is 300. */
 export const oldHoldCommits = 304;
 /** The adjacent pages that `freeListKeeper` takes and returns. */
 const listPages = 8;
@@ -159,8 +159,8 @@ export function writtenBytes(env: RootDatabase): number {
  * Returns a function that asks for adjacent pages and returns them, in the current transaction. Call it at the end of some of the transactions
  * whose oldest hold is at least `oldHoldCommits` commits old. After each of those, the library forgets its list of free pages, and the next
  * one reads back only as many pages as it needs. If all of them are used, the list is written back into new pages at the end of the file, so
- * the file would grow without limit. The function makes the library read more of the list, and join what it reads. Never call it while all
- * holds are younger: the library then writes back only the parts of its list that it knows to have changed.
+ * the file would grow without limit. The function makes the library read more of the list, and join what it reads. Never call it while the oldest
+ * hold is younger: the library then writes back only the parts of its list that it knows to have changed.
  */
 export function freeListKeeper<T extends string>({ env, databases }: Lmdb<T>, table: T): () => void {
   const { pageSize } = env.getStats() as { readonly pageSize: number };

@@ -16,7 +16,7 @@ const pageBytes = 4096;
 const commitsPerCheckpoint = 800;
 const checkpoints = 120;
 
-test('the data file stops growing if the number of records stays the same, and has each record', () => {
+test('while the number of records stays the same, the data file stops growing, and no record is lost', () => {
   const store = openStore(scratch, { log: { segmentBytes: 256 * mib, churnBytes: 256 * mib } });
   const written = tables.filter(table => table !== 'meta').slice(0, 8);
   const random = seededRandom();
